@@ -5,11 +5,13 @@ BIN := $(VENV)/bin
 INFINITY := .venv-infinity
 MILVUS := .venv-milvus
 OTHER_RAY := .venv-other-ray
+CHROMIUM_FOUND = command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+  { echo "no Chromium found: apt-get install chromium chromium-driver (Debian), or put one on the PATH"; exit 1; }
 
 # Tests start Python many times over: it would compile every module again each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run run-stores dev reference format test test-slow test-wheel test-browser test-torch test-servers test-milvus test-ray calibrate chaos mutants simulate clean
+.PHONY: run run-stores dev reference pictures format test test-slow test-wheel test-browser test-torch test-servers test-milvus test-ray calibrate chaos mutants simulate clean
 
 run: $(VENV)/.run
 	$(BIN)/bakeoff run
@@ -28,6 +30,12 @@ reference: $(VENV)/.test
 	newest=$$(ls -d results/[0-9]*-wikipedia | tail -n 1) && rm -rf results/reference && mv "$$newest" results/reference
 	$(BIN)/python -m tests.test_docs_output $(notdir $(shell grep -l 'results/reference' README.md docs/*.md))
 	$(BIN)/python -m tests.report.test_screens
+	$(MAKE) pictures
+
+# The README's pictures: the first screen and the page of results/reference, the page that people grade on.
+pictures: $(VENV)/.test
+	@$(CHROMIUM_FOUND)
+	$(BIN)/python -m tests.pictures
 
 # mypy runs beside the tests, and is shown after them. Neighbouring tests share a worker, and with it what they prepare.
 test: $(VENV)/.test
@@ -53,8 +61,7 @@ format: $(VENV)/.test
 
 # The pages in a real Chromium, with axe-core's rules for contrast and names; their scripts and styles linted.
 test-browser: $(VENV)/.test $(VENV)/.npm
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
-	  { echo "no Chromium found: apt-get install chromium chromium-driver (Debian), or put one on the PATH"; exit 1; }
+	@$(CHROMIUM_FOUND)
 	$(VENV)/node_modules/.bin/biome lint --error-on-warnings .
 	BAKEOFF_AXE=$(VENV)/node_modules/axe-core/axe.min.js BAKEOFF_BROWSER=required $(BIN)/pytest -m browser
 
@@ -117,7 +124,7 @@ chaos: $(VENV)/.test
 mutants: $(VENV)/.test
 	PYTHONPATH=bench $(BIN)/python -m mutants --seed $(or $(SEED),1) -n $(or $(N),300) $(ARGS)
 
-# Statistical methods, some not yet used by a command, in worlds of known truth; half an hour: make simulate ARGS='--only sets --effort 0.2'
+# Every claim of the verdict in worlds of known truth; half an hour: make simulate ARGS='--only sets --effort 0.2'
 simulate: $(VENV)/.test
 	PYTHONPATH=bench $(BIN)/python -m simulate $(ARGS)
 

@@ -17,8 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bakeoff.extensions.production.canary import CanaryText, record, shipped_texts
-from bakeoff.extensions.production.canary_check import check
+from bakeoff.extensions.production.canary import CanaryText, check, record, shipped_texts
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Provider
 from scipy.stats import beta

@@ -20,14 +20,12 @@ SIZES, QUERIES, SECONDS = (75, 150, 300), 1000, 10.0
 
 
 def measure(contenders: int, queries: int) -> dict[str, float]:
-    """`decide` and the standings, as a run does them for its first measure, and the marks of one more measure."""
+    """`decide`, as a run does it for the measure that decides."""
     import numpy as np
     from bakeoff.evaluation.measures import Measure
     from bakeoff.results.schema import Row, Value
-    from bakeoff.results.standings import with_standings
-    from bakeoff.results.verdict import decide
+    from bakeoff.results.verdict import Question, decide
     from bakeoff.statistics.averaging import PerQuery
-    from bakeoff.statistics.compare import tied_with_best
 
     rng = np.random.default_rng(42)
     hardness = rng.uniform(0, 0.8, (queries, 1))
@@ -40,19 +38,16 @@ def measure(contenders: int, queries: int) -> dict[str, float]:
         for label, values in scores.items()
     ]
     two = dict(list(scores.items())[:2])
-    with_standings(decide(two, ndcg, rows[:2], PerQuery(42)), two, None, PerQuery(42))  # imports
+    question = Question(ndcg, PerQuery(42))
+    decide({ndcg: two}, rows[:2], question)  # imports
     Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # the peak counts from here
     before, start = peak_mb(), time.process_time()
-    verdict = with_standings(decide(scores, ndcg, rows, PerQuery(42)), scores, None, PerQuery(42))
-    seconds, start = time.process_time() - start, time.process_time()
-    tied_with_best(scores, 42)
-    marks = time.process_time() - start
+    verdict = decide({ndcg: scores}, rows, question)
     return {
-        "seconds": seconds,
-        "marks": marks,
+        "seconds": time.process_time() - start,
         "mb": peak_mb() - before,
         "pairs": len(verdict.pairs),
-        "tied": len(verdict.tie_group),
+        "set": len(verdict.best_set),
     }
 
 
@@ -72,8 +67,7 @@ def main() -> int:
         figures[size] = took
         print(
             f"  {size:4d} contenders, {size * (size - 1) // 2:6,d} pairs: verdict {took['seconds']:6.2f} s of CPU, "
-            f"{took['mb']:6.1f} MB more; the marks of a further measure {took['marks']:5.2f} s; "
-            f"{took['pairs']:,} intervals, {took['tied']} tie with the best"
+            f"{took['mb']:6.1f} MB more; {took['pairs']:,} intervals, {took['set']} may be best"
         )
     small, large = min(figures), max(figures)
     grown, allowed = figures[large]["mb"] / figures[small]["mb"], 1.5 * large / small

@@ -2,7 +2,7 @@
 
     python bench/metrics.py [--queries 10000] [--depth 1000] [--rounds 5]
 
-Needs pytrec-eval-terrier and ranx. Exits 1 if a target is missed or a value differs.
+Needs `pip install -e '.[peers]'`. Exits 1 if a target is missed or a value differs.
 """
 
 from __future__ import annotations
@@ -96,8 +96,11 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    import pytrec_eval
-    import ranx
+    try:
+        import pytrec_eval
+        import ranx
+    except ImportError as missing:
+        parser.exit(2, f"{missing.name} is missing: pip install -e '.[peers]'\n")
 
     print(f"{options.queries} queries × {options.depth} deep; {', '.join(NAMES)} at {', '.join(map(str, CUTS))}")
     data = Data(options.queries, options.depth)

@@ -26,14 +26,15 @@ from typing import Any
 import numpy as np
 import psutil
 from bakeoff.calls.retry import RetryPolicy
-from bakeoff.embedding.batches import corpus_batches
 from bakeoff.embedding.cache import VectorCache
+from bakeoff.embedding.embed import corpus_batches
 from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.extensions.ray.cluster import connect
 from bakeoff.extensions.ray.pool import EmbedPool, LimitsActor
 from bakeoff.extensions.ray.workers import WorkerJob
 from bakeoff.systems.dense import Dense
 from bakeoff_providers import PROVIDERS
+from bakeoff_providers.adapter import cache_key
 from bakeoff_providers.base import Role
 
 GOAL = 1.6
@@ -70,7 +71,7 @@ def embedded(workers: int, provider: str, corpus: list[str], folder: Path) -> Si
     """All texts, by so many workers."""
     contender = Dense("bench", provider=provider)
     adapter = contender.create(folder)
-    space = VectorCache(folder).space({**adapter.identity(Role.DOCUMENT), **(adapter.code() or {})})
+    space = VectorCache(folder).space(cache_key(adapter, Role.DOCUMENT) or {})
     limits = LimitsActor(None)
     seen = space.known(), space.dimensions
     job = WorkerJob(contender, folder, space.folder, *seen, space.identity, RetryPolicy(), limits.name, False)

@@ -34,6 +34,10 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
+import msgspec  # noqa: E402
+from bakeoff.core.facts import Fact, Failure, Section  # noqa: E402
+from bakeoff.report.sections import text_table  # noqa: E402
+from bakeoff.report.words import words  # noqa: E402
 from every_row.files import SearchServer, write_files  # noqa: E402
 
 from tests.wire import PROXIES, Fault, WireServer  # noqa: E402
@@ -52,6 +56,7 @@ NOT_COMPARED = (
     "metrics_summary/seconds",
     "metrics_summary/machine",
     "metrics_summary/command",
+    "metrics_summary/format",
     "latency/*/p50",
     "latency/*/p95",
     "latency/*/p99",
@@ -63,8 +68,9 @@ NOT_COMPARED = (
     "second_stage/*/gain_per_ms",
     "sections/*/stage p50 ms",
     "sections/*/gain per ms",
-    "recommendations/Best under *",
-    "recommendations/Cheapest in the tie group/label",  # among equal prices, the fastest
+    "verdict/picks",  # by times
+    "verdict/take",  # of rows that score alike, the fastest
+    "*/text",  # words, times among them
     "rows/*lancedb*/index_bytes",  # its files hold times, as numbers of any length
     "detailed_results/contenders/*/timing",
 )
@@ -86,7 +92,7 @@ class Output:
 
     def document(self) -> Any:
         """The JSON that it printed, or how it failed."""
-        return json.loads(self.out) if self.code == 0 else self.failure()
+        return in_words(json.loads(self.out)) if self.code == 0 else self.failure()
 
     def failure(self) -> dict[str, Any]:
         """Exit code and messages."""
@@ -293,7 +299,7 @@ def only_folder(folder: Path) -> Path:
 def stored(tree: Tree, result: Path) -> dict[str, Any]:
     """Both result files, and a hash of each file that is not rendered from them."""
     figures: dict[str, Any] = {
-        name: json.loads(tree.without_paths((result / f"{name}.json").read_text())) for name in RESULT_FILES
+        name: in_words(json.loads(tree.without_paths((result / f"{name}.json").read_text()))) for name in RESULT_FILES
     }
     for path in sorted(path for path in result.rglob("*") if path.is_file()):
         name = path.relative_to(result).as_posix()
@@ -301,6 +307,22 @@ def stored(tree: Tree, result: Path) -> dict[str, Any]:
             content = STAMP.sub("STAMP", path.read_bytes().decode("latin-1")).encode()
             figures.setdefault("files", {})[STAMP.sub("STAMP", name)] = hashlib.sha256(content).hexdigest()
     return figures
+
+
+def in_words(value: Any) -> Any:
+    """Facts, failures and tables as they are shown: revisions before format 2 hold them so."""
+    if isinstance(value, list):
+        return [in_words(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if "id" in value and value.keys() <= {"id", "arguments"}:
+        return words(msgspec.convert(value, Fact))
+    if value.keys() >= {"kind", "error", "text"}:
+        return msgspec.convert(value, Failure).line
+    if value.keys() == {"title", "head", "rows", "notes"}:
+        table = text_table(msgspec.convert(value, Section))
+        return {"title": table.title, "head": table.heads, "rows": table.rows, "notes": table.notes}
+    return {key: "" if key == "doubt" and part is None else in_words(part) for key, part in value.items()}
 
 
 def of_result(tree: Tree, result: Path) -> dict[str, Any]:

@@ -137,10 +137,10 @@ def by_exact(folder: Path) -> dict[str, float]:
     rows = _cached(folder)
     import numpy as np
     from bakeoff.core.ranking import Ranking
+    from bakeoff.extensions.vectors.transfer import one_embedding
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.running.embeddings import Embeddings
     from bakeoff.running.settings import Settings
-    from bakeoff.running.vectors import one_embedding
     from bakeoff.search.brute_force import nearest
     from bakeoff.search.exact_search import ExactSearch
     from bakeoff.search.loss import index_loss

@@ -127,7 +127,7 @@ def _processor() -> str:
 
 def hosted_cards() -> list[tuple[str, ModelCard]]:
     """Every hosted model whose price is known, cheapest first."""
-    kinds = [(name, PROVIDERS.get(name)) for name in PROVIDERS.names()]
+    kinds = [(name, PROVIDERS.get(name)) for name in PROVIDERS.builtin]
     cards = [(name, card) for name, kind in kinds if issubclass(kind, Hosted) for card in kind.cards]
     priced = [(name, card) for name, card in cards if card.price is not None and card.price.usd_per_million_tokens]
     return sorted(priced, key=lambda pair: pair[1].price.usd_per_million_tokens if pair[1].price else 0.0)

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from bakeoff.evaluation.measures import MEASURES
 from bakeoff_providers.registry import Registry
 
 ROOT = Path(__file__).parent.parent
@@ -29,3 +30,5 @@ def _made_by(module: str, path: Path) -> list[Registry[Any]]:
 
 
 REGISTRIES = {module: made for module, path in MODULES.items() if (made := _made_by(module, path))}
+EVERY = {registry.group: registry for made in REGISTRIES.values() for registry in made}  # by the group of entry points
+FAMILIES = {MEASURES.get(name).name: MEASURES.get(name) for name in MEASURES.builtin}  # ours: others may be installed

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 from bakeoff import load, save
-from bakeoff.core.paths import lineup_file
+from bakeoff.cli.command_table import own_commands
+from bakeoff.core.paths import lineup_file, task_description
 from bakeoff.extensions.testsets.annotate import Server
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import run
-from bakeoff.tasks.description import task_description
 from bakeoff.tasks.load import load_task
 from bakeoff_providers.base import Role
 from bakeoff_providers.fake import Fake
@@ -110,22 +110,6 @@ def test_the_line_up_for_a_test_set_is_what_init_writes(tmp_path: Path) -> None:
     assert (tmp_path / "bakeoff.toml").read_text() == shown
 
 
-def test_the_commands_of_the_readme_lead_from_documents_to_a_verdict(tmp_path: Path) -> None:
-    """On the corpus that they name; people's page is only planned, and their grades come from a table."""
-    shutil.copytree(ROOT / "tests" / "docs_corpora" / "centre", tmp_path, dirs_exist_ok=True)
-    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("From documents to a verdict")[2]
-    steps = re.findall(r"^    bakeoff (.*?)(?: +#.*)?$", text.partition("With queries")[0], flags=re.M)
-    assert [step.split()[0] for step in steps] == ["corpus", "queries", "init", "models", "grade", "run"]
-    for step in steps:
-        if step.startswith("grade"):
-            assert "18 pairs: all of them" in say(tmp_path, *step.split(), "--dry-run")
-            say(tmp_path, "grade", "import", "task", "grades.csv", "--who", "ada")
-        elif step == "run":
-            assert "bm25 has the highest NDCG@10" in say(tmp_path, "run", "--contender", "bm25", "--no-charts")
-        elif not step.startswith("models"):
-            say(tmp_path, *step.split())
-
-
 def test_the_page_is_announced_as_the_guide_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real page, ended at once as by Ctrl-C; its port and its token are another each time."""
     shutil.copytree(ROOT / "tests" / "docs_corpora" / "centre", tmp_path, dirs_exist_ok=True)
@@ -145,8 +129,8 @@ def test_the_page_is_announced_as_the_guide_shows_it(tmp_path: Path, monkeypatch
 
 
 def test_the_figures_of_languages_are_those_of_a_run() -> None:
-    """English from the stored result that the README shows, the others from the line-up that it names."""
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    """English from the stored result, the others from the line-up that the page names."""
+    text = " ".join((DOCS / "built-in-tasks.md").read_text(encoding="utf-8").split())
     (shown,) = re.findall(r"NDCG@10 in English \(`bakeoff run`\), German and Spanish: (.*?)\. The", text)
     english = {row.label: row.measures["ndcg@10"].mean for row in load(ROOT / "results" / "reference").summary.ran}
     models = ["use", "granite", "minilm"]
@@ -199,6 +183,11 @@ def test_python_examples_print_what_the_page_shows(page: str, tmp_path: Path, mo
 def test_links_lead_somewhere(page: Path) -> None:
     links = _LINK.findall(page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_every_command_has_its_line() -> None:
+    text = (DOCS / "commands.md").read_text(encoding="utf-8")
+    assert [name for name in own_commands() if not re.search(rf"`(?:bakeoff )?{name}\b[^`]*`", text)] == []
 
 
 @pytest.mark.parametrize("folder", ["corpora", "queries"])

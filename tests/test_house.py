@@ -13,15 +13,15 @@ import pytest
 from tests.registries import MODULES, REGISTRIES
 
 PACKAGES = (
-    "core", "evaluation", "statistics", "calls", "embedding", "search", "systems", "lineup", "tasks", "running",
-    "results", "report", "cli", "pytest_plugin", "__main__", "extensions",
+    "core", "evaluation", "statistics", "calls", "embedding", "search", "systems", "lineup", "tasks", "plugins",
+    "running", "results", "report", "cli", "pytest_plugin", "__main__", "extensions",
 )  # fmt: skip
 EXTENSIONS = "bakeoff.extensions."
 PURE = {"evaluation", "statistics"}
 IMPURE = {"os", "pathlib", "time", "datetime", "socket", "subprocess", "urllib", "shutil", "tempfile", "random"}
 LONGEST = 600  # lines of a module
-MOST_LINES = {"core": 42_800, "all": 56_000}  # `wc -l`; the core is all but bakeoff/extensions
-MOST_MODULES = 460
+MOST_LINES = {"core": 40_400, "all": 59_200}  # `wc -l`; the core is all but bakeoff/extensions
+MOST_MODULES = 403
 _PLACE = re.compile(r"(bakeoff|bakeoff_providers)(\.\w+)+(:\w+)?")
 
 
@@ -133,6 +133,20 @@ def test_no_cycle_leaves_its_folder() -> None:
         for other in reached[one]
         if one < other and one in reached[other] and MODULES[one].parent != MODULES[other].parent
     ] == []
+
+
+def _compares_words(pattern: ast.pattern) -> bool:
+    parts = pattern.patterns if isinstance(pattern, ast.MatchOr) else [pattern]
+    return any(isinstance(part, ast.MatchValue) for part in parts)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_match_over_known_values_has_an_end(module: str) -> None:
+    """mypy holds assert_never at such an end against forgotten cases; without an end it can't."""
+    matches = [node for node in ast.walk(ast.parse(MODULES[module].read_text("utf-8"))) if isinstance(node, ast.Match)]
+    over_words = [node for node in matches if all(_compares_words(case.pattern) for case in node.cases[:-1])]
+    ends = [node.cases[-1].pattern for node in over_words]
+    assert all(isinstance(end, ast.MatchAs) and end.pattern is None for end in ends)
 
 
 def test_registries_are_seen() -> None:

@@ -23,7 +23,7 @@ SORTS = [sort for sort in sorts() if sort.registry.noun != "measure"]
 OPTIONS = [
     (sort, name, option)
     for sort in SORTS
-    for name in sort.registry.names()
+    for name in sort.registry.builtin
     for option in sort.registry.options(name)
     if option.name != REST
 ]

@@ -129,7 +129,8 @@ class WireServer(ThreadedServer):
 
     def base(self, provider: str) -> str:
         """The address to give to that provider's adapter: ollama, Gemini and cohere are at the root."""
-        return self.url + {"openai": "/openai/v1", "voyage": "/voyage/v1"}.get(provider, "")
+        prefix = f"/{provider}/v1"
+        return self.url + (prefix if DIALECTS[provider].path.startswith(prefix) else "")
 
     def embeddings(self) -> list[Recorded]:
         """The requests that asked for vectors: what a provider would have charged for."""

@@ -16,28 +16,21 @@ import numpy as np
 from bakeoff.calls.retry import RetryPolicy
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder
-from bakeoff.search.rerankers import RERANKERS
-from bakeoff.search.rerankers.base import checked
+from bakeoff.search.rerankers import RERANKERS, checked
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Role
 from bakeoff_providers.chat import CHATS
 from bakeoff_providers.errors import BakeoffError
 
-from chaos.processes import KEY, KEYS
+from chaos.processes import KEY
 from chaos.row import Figure, Plan, not_made
 from tests.dialects import Asked
+from tests.services import HOSTED, KEYS, NUMBERED, RANKING, TALKING
 from tests.wire import PROXIES, Fault, WireServer
 
-TASKS = {
-    "openai": None,
-    "voyage": "document",
-    "gemini": "RETRIEVAL_DOCUMENT",
-    "cohere": "search_document",
-    "ollama": None,
-}
-RANKING, TALKING = ("cohere", "voyage"), ("openai", "gemini", "ollama")
+TASKS = {name: kind.tasks[0] if kind.tasks else None for name, kind in HOSTED.items()}
 TARGETS = (*((name, "vectors") for name in TASKS), *((name, "scores") for name in RANKING), *((name, "words") for name in TALKING))  # fmt: skip
-NUMBERED = (("openai", "vectors"), ("voyage", "vectors"), ("cohere", "scores"), ("voyage", "scores"))
+NUMBERED_TARGETS = (*((name, "vectors") for name in NUMBERED), *((name, "scores") for name in RANKING))
 KINDS: tuple[Any, ...] = (
     "drop", "broken", "truncated", "html", "wrong_shape", "null", "too_few", "nan", "zero", "dimension", "boolean", "text",
     "reversed", "duplicate", "text_index", "twice", "stray_nan", "bom", "text_tokens", "negative_tokens", "no_text", "parts",
@@ -175,7 +168,7 @@ def _compare(embedder: Embedder, texts: list[str], task: str | None, wire: WireS
 
 def _fault(target: tuple[str, str], rng: random.Random, other: WireServer) -> Fault | None:
     kind = rng.choice(KINDS)
-    if kind in ("duplicate", "reversed", "text_index") and target not in NUMBERED:
+    if kind in ("duplicate", "reversed", "text_index") and target not in NUMBERED_TARGETS:
         kind = "boolean"
     if target[1] == "scores" and kind in ("zero", "dimension"):  # whose scores it changes, or not, without a fault
         kind = "twice"

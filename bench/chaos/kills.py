@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from bakeoff.embedding.batches import AT_RISK_TEXTS
 from bakeoff.embedding.cache import VectorCache
+from bakeoff.embedding.embed import AT_RISK_TEXTS
 
 from chaos.processes import BATCH, WORKERS, bakeoff, left_in, start, wait_for
 from chaos.row import Figure, Plan, attempts

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from bakeoff.search.stores.scratch import PREFIX
 
+from tests.services import KEYS
 from tests.wire import PROXIES, WireServer
 
 BATCH, WORKERS = 4, 4
 KEY = "test-key-0123456789abcdef"
-KEYS = ("OPENAI_API_KEY", "VOYAGE_API_KEY", "GEMINI_API_KEY", "CO_API_KEY", "OLLAMA_API_KEY")
 LINEUP = """task = "wikipedia"
 rounds = 1
 [[contender]]

@@ -22,6 +22,7 @@ from bakeoff_providers.errors import BakeoffError
 from chaos.faults import TASKS, without_proxies
 from chaos.processes import KEY
 from chaos.row import Figure, Plan
+from tests.services import RANKING, TALKING
 from tests.wire import Fault, WireServer
 
 CODES = (301, 302, 303, 307, 308)
@@ -74,10 +75,10 @@ def _calls(wire: WireServer) -> Iterator[Callable[[], Any]]:
     for name in TASKS:
         provider = PROVIDERS.create(name, base_url=wire.base(name), timeout=5.0)
         yield partial(provider.embed, [TEXT], Role.DOCUMENT)
-    for name in ("openai", "gemini", "ollama"):
+    for name in TALKING:
         chat = CHATS.create(name, base_url=wire.base(name), timeout=5.0)
         yield partial(chat.ask, TEXT, SCHEMA, 1)
-    for name in ("cohere", "voyage"):
+    for name in RANKING:
         reranker = RERANKERS.create(name, base_url=wire.base(name), timeout=5.0)
         yield partial(reranker.rank, TEXT, [TEXT, "b"])
 

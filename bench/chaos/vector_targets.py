@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from bakeoff.embedding.vector_files import VECTOR_FILES
-from bakeoff.search.existing import EXISTING
+from bakeoff.extensions.vectors.files import VECTOR_FILES
+from bakeoff.search.stores.existing import EXISTING
 from bakeoff_providers import weights
 
 from chaos.target import Target, command, native_files, write
@@ -31,7 +31,7 @@ def _files(folder: Path) -> list[Target]:
     """Each format that vectors are imported from, written by its own library."""
     vectors = np.random.default_rng(1).standard_normal((3, WIDTH)).astype(np.float32)
     targets = []
-    for suffix in VECTOR_FILES.names():
+    for suffix in VECTOR_FILES.builtin:
         place = folder / suffix
         write(place, {"bakeoff.toml": LINEUP, **native_files()})
         _write_vectors(place, suffix, vectors)
@@ -80,7 +80,7 @@ def _existing(folder: Path) -> list[Target]:
     from tests.search.test_existing import MAKERS as INDEXES
 
     targets = []
-    for name in EXISTING.names():
+    for name in EXISTING.builtin:
         maker, server = INDEXES[name]
         if server:
             continue

@@ -43,18 +43,20 @@ TARGETS = (
     ),
     Target(
         "statistics",
-        (HARNESS / "statistics",),
+        (
+            HARNESS / "statistics",
+            HARNESS / "extensions/corpus_size/growth.py",
+            HARNESS / "extensions/testsets/ppi.py",
+        ),
         (
             "statistics/test_tests.py",
             "statistics/test_intervals.py",
-            "statistics/test_growth.py",
+            "extensions/corpus_size/test_growth.py",
             "statistics/test_design.py",
             "statistics/test_equivalence.py",
-            "statistics/test_ppi.py",
+            "extensions/testsets/test_ppi.py",
             "statistics/test_power.py",
             "statistics/test_nested.py",
-            "statistics/test_holm_power.py",
-            "statistics/test_many_pairs.py",
             "statistics/test_small_samples.py",
             "statistics/test_stratified.py",
             "statistics/test_averaging.py",
@@ -67,7 +69,7 @@ TARGETS = (
     ),
     Target(
         "rankings",
-        (HARNESS / "core/ranking.py", HARNESS / "core/packed_rankings.py"),
+        (HARNESS / "core/ranking.py",),
         ("core/test_ranking.py", "core/test_packed_rankings.py"),
     ),
     Target(
@@ -83,7 +85,7 @@ TARGETS = (
     Target(
         "cache",
         (
-            *(HARNESS / "embedding" / f"{name}.py" for name in ("cache", "space", "shards", "shard_rows")),
+            *(HARNESS / "embedding" / f"{name}.py" for name in ("cache", "space", "shards")),
             *(HARNESS / "calls" / f"{name}.py" for name in ("key_index", "answers")),
         ),
         ("embedding/test_cache.py", "embedding/test_sharing.py", "calls/test_ask.py", "calls/test_paid.py"),
@@ -91,7 +93,7 @@ TARGETS = (
     Target(
         "embedding",
         (
-            *(HARNESS / "embedding" / f"{name}.py" for name in ("embed", "batches", "unit")),
+            *(HARNESS / "embedding" / f"{name}.py" for name in ("embed", "unit")),
             *(HARNESS / "calls" / f"{name}.py" for name in ("paid", "retry", "tokens")),
         ),
         ("calls/test_paid.py", "embedding/test_money.py", "embedding/test_embed.py", "embedding/test_sharing.py"),
@@ -109,9 +111,9 @@ TARGETS = (
     ),
     Target("eligibility", (HARNESS / "extensions/kinds/eligibility.py",), ("extensions/kinds/test_eligibility.py",)),
     Target(
-        "recommendations",
-        (HARNESS / "results/recommend.py", HARNESS / "core/printable.py"),
-        ("results/test_recommend.py", "results/test_recommend_noise.py", "core/test_printable.py"),
+        "picks",
+        (HARNESS / "results/picks.py", HARNESS / "core/printable.py"),
+        ("results/test_picks.py", "core/test_printable.py"),
     ),
     Target("gate", (HARNESS / "results/gate.py",), ("results/test_compare.py",)),
     Target(
@@ -120,7 +122,7 @@ TARGETS = (
         (
             "statistics/test_averaging.py",
             "results/test_breakdowns.py",
-            "results/test_standings.py",
+            "results/test_restate.py",
             "results/test_verdict.py",
             "results/test_unjudged.py",
         ),

@@ -6,14 +6,16 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from simulate import incumbents, intervals, planning, sets
-from simulate.table import Line, Simulation, print_table
+from simulate import corrected, gates, incumbents, intervals, planning, sets
+from simulate.table import Line, Simulation, print_table, worst_of
 
 SECTIONS: dict[str, Simulation] = {
     "sets": sets.simulate,
     "incumbent": incumbents.simulate,
     "intervals": intervals.simulate,
     "planning": planning.simulate,
+    "corrected": corrected.simulate,
+    "gate": gates.simulate,
 }
 
 
@@ -21,13 +23,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="simulate", description="Claims against worlds of known truth")
     parser.add_argument("--only", nargs="*", choices=SECTIONS, default=list(SECTIONS), help="sections to run")
     parser.add_argument("--effort", type=float, default=1.0, help="multiply the number of data sets")
+    parser.add_argument("--worst", action="store_true", help="one line per claim: its hardest world")
     given = parser.parse_args()
 
     def lines() -> Iterator[Line]:
         for name in given.only:
             yield from SECTIONS[name](given.effort)
 
-    return int(print_table(lines()) > 0)
+    return int(print_table(worst_of(lines()) if given.worst else lines()) > 0)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,9 @@ def simulate(effort: float) -> Iterator[Line]:
             for incumbent in (0, k - 1):
                 yield from held(world, incumbent, worlds.QUERIES, max(20, round(effort * SETS[k])))
     for world in worlds.confidence_worlds(8):
-        yield from held(worlds.by_traffic(world), 0, worlds.QUERIES, max(20, round(effort * 400)))
+        for share, traffic in worlds.TRAFFIC:
+            weighted = worlds.by_traffic(world, share, traffic)
+            yield from held(weighted, 0, worlds.QUERIES, max(20, round(effort * 400)))
     for k in (8, 20):
         yield from found(k, (50, 300), max(20, round(effort * 200)))
 
@@ -35,7 +37,13 @@ def held(world: World, incumbent: int, queries: tuple[int, ...], sets: int) -> I
     """Errors in several rows count once."""
     gaps = world.means - world.means[incumbent]
     rates = np.array(
-        [[_holds(versus(table, incumbent, flips=FLIPS), gaps) for table in draws(world, n, sets)] for n in queries]
+        [
+            [
+                _holds(versus(table, incumbent, heaviest=world.heaviest, flips=FLIPS), gaps)
+                for table in draws(world, n, sets)
+            ]
+            for n in queries
+        ]
     )
     claims = (
         ("a row beats the incumbent that is not better", None, 0.07),

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 from bakeoff.core.arrays import Values
-from bakeoff.statistics.exact_parts import Part, exact_interval_of_parts
 from bakeoff.statistics.guarded import equivalence_p, guarded_differences, queries_for_equivalence
-from bakeoff.statistics.small_samples import exact_interval
+from bakeoff.statistics.nested import nested_difference
+from bakeoff.statistics.small_samples import Part, exact_interval, exact_interval_of_parts
 
 from simulate import worlds
 from simulate.sets import SEED, draws
@@ -18,6 +18,7 @@ from simulate.worlds import World
 MARGINS = (0.02, 0.05, 0.1)
 LONG = (*worlds.QUERIES, 1000)
 DRAWS = 1000
+TASKS = (0.2, 0.3, 0.5)  # shares of all queries
 
 
 def simulate(effort: float) -> Iterator[Line]:
@@ -30,14 +31,16 @@ def simulate(effort: float) -> Iterator[Line]:
     for world in (*worlds.confidence_worlds(8), *_losses()):
         yield from differences(world, worlds.QUERIES, several)
     for world in (*worlds.confidence_worlds(8), *_losses()):
-        yield from differences(worlds.by_traffic(world), worlds.QUERIES, several)
+        for share, traffic in worlds.TRAFFIC:
+            yield from differences(worlds.by_traffic(world, share, traffic), worlds.QUERIES, several)
+        yield over_tasks(world, worlds.QUERIES, max(50, several // 4))
     for margin in MARGINS:
         for ties in (False, True):
             world = worlds.loss_by_failures(margin, ties=ties)
             yield from equivalence(world, margin, LONG, 2 * several, at_most=0.05)
-            yield from equivalence(
-                worlds.by_traffic(world), margin, worlds.QUERIES, 2 * several, at_most=0.05, worst=worlds.HEAVIEST
-            )
+            for share, traffic in worlds.TRAFFIC:
+                weighted = worlds.by_traffic(world, share, traffic)
+                yield from equivalence(weighted, margin, worlds.QUERIES, 2 * several, at_most=0.05)
         yield from equivalence(worlds.duplicates(2), margin, LONG, several)
         yield from equivalence(worlds.loss_by_failures(0, ties=True), margin, LONG, several)
     for margin in (0.05, 0.1):
@@ -62,7 +65,7 @@ def weighted_means(share: float, queries: tuple[int, ...], sets: int) -> Iterato
     world = worlds.rare_failures(2, share)
     for claim, shares, sizes in (
         ("interval of a mean by traffic holds it", (0.7, 0.3), (0.5, 0.5)),
-        ("interval of a mean over tasks holds it", (1 / 3, 1 / 3, 1 / 3), (0.2, 0.3, 0.5)),
+        ("interval of a mean over tasks holds it", (1 / 3, 1 / 3, 1 / 3), TASKS),
     ):
         held = []
         for n in queries:
@@ -85,19 +88,33 @@ def differences(world: World, queries: tuple[int, ...], sets: int) -> Iterator[L
     for n in queries:
         tables = np.stack([table[:, [0, last]] for table in draws(world, n, sets)])
         columns = np.concatenate((tables[:, :, 0], tables[:, :, 1])).T
-        ends = guarded_differences(columns, [(at, sets + at) for at in range(sets)])
+        ends = guarded_differences(columns, [(at, sets + at) for at in range(sets)], heaviest=world.heaviest)
         found.append((np.mean((ends.low <= gap) & (gap <= ends.high)), np.mean(ends.high - ends.low)))
     held, width = np.array(found).T.tolist()
     yield Line("interval of a difference holds it", world.name, 2, queries, held, sets, at_least=0.93)
     yield Line("its width", world.name, 2, queries, width, sets)
 
 
+def over_tasks(world: World, queries: tuple[int, ...], sets: int) -> Line:
+    """Of the first row and the last, over three tasks of unequal size that count alike."""
+    gap, held = world.means[0] - world.means[-1], []
+    for n in queries:
+        cuts = np.cumsum([max(2, round(size * n)) for size in TASKS])
+        hits = 0
+        for table in draws(world, int(cuts[-1]), sets):
+            found = nested_difference(np.split(table[:, 0] - table[:, -1], cuts[:-1]), resamples=DRAWS)
+            hits += found.low is not None and found.high is not None and found.low <= gap <= found.high
+        held.append(hits / sets)
+    return Line("interval of a difference over tasks holds it", world.name, 2, queries, held, sets, at_least=0.93)
+
+
 def equivalence(
-    world: World, margin: float, queries: tuple[int, ...], sets: int, at_most: float | None = None, worst: float = 1.0
+    world: World, margin: float, queries: tuple[int, ...], sets: int, at_most: float | None = None
 ) -> Iterator[Line]:
     """How often two rows are called equivalent: wrong where the loss is as large as the margin."""
     said = [
-        np.mean([equivalence_p(d, margin, worst=worst) <= 0.05 for d in _differences(world, n, sets)]) for n in queries
+        np.mean([equivalence_p(d, margin, worst=world.heaviest) <= 0.05 for d in _differences(world, n, sets)])
+        for n in queries
     ]
     claim = f"{'wrongly ' if at_most else ''}as good within {margin}"
     yield Line(claim, world.name, 2, queries, [float(each) for each in said], sets, at_most=at_most)

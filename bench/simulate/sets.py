@@ -8,7 +8,6 @@ from itertools import combinations
 import numpy as np
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.best_set import BestSet, best_set
-from bakeoff.statistics.compare import tied_pairs
 from bakeoff.statistics.tests import holm_of_pairs, sign_flip_tests
 
 from simulate import worlds
@@ -26,7 +25,8 @@ def simulate(effort: float) -> Iterator[Line]:
         for world in worlds.confidence_worlds(k):
             yield from held(world, worlds.QUERIES, max(20, round(effort * SETS[k])))
     for world in worlds.confidence_worlds(8):
-        yield from held(worlds.by_traffic(world), worlds.QUERIES, max(20, round(effort * 400)))
+        for share, traffic in worlds.TRAFFIC:
+            yield from held(worlds.by_traffic(world, share, traffic), worlds.QUERIES, max(20, round(effort * 400)))
     for k in (8, 20):
         yield from sizes(worlds.as_measured(k), worlds.QUERIES, max(20, round(effort * 200)))
     for world in (worlds.as_measured(8), worlds.equal_means(8), worlds.as_measured(20)):
@@ -38,7 +38,10 @@ def held(world: World, queries: tuple[int, ...], sets: int) -> Iterator[Line]:
     best = world.means >= world.means.max() - 1e-12
     behind = world.means.max() - world.means
     found = np.array(
-        [[_holds(_set_of(table), table, best, behind) for table in draws(world, n, sets)] for n in queries]
+        [
+            [_holds(_set_of(table, world.heaviest), table, best, behind) for table in draws(world, n, sets)]
+            for n in queries
+        ]
     )
     claims = (
         ("the best row is in the set", 0.94, None),
@@ -101,12 +104,16 @@ def draws(world: World, n: int, sets: int) -> Iterator[Values]:
     return (world.draw(rng, n) for _ in range(sets))
 
 
-def _set_of(table: Values) -> BestSet:
-    return best_set(table, flips=FLIPS)
+def _set_of(table: Values, heaviest: float = 1.0) -> BestSet:
+    return best_set(table, heaviest=heaviest, flips=FLIPS)
 
 
 def _tied(table: Values) -> worlds.Mask:
     pairs = list(combinations(range(table.shape[1]), 2))
     adjusted = holm_of_pairs(sign_flip_tests(table, pairs, flips=20_000), table, pairs)
-    tied = tied_pairs([str(at) for at in range(table.shape[1])], table.mean(axis=0), pairs, adjusted)
-    return np.array(list(tied.values()))
+    leader = int(table.mean(axis=0).argmax())
+    tied = np.ones(table.shape[1], dtype=bool)
+    for (i, j), p in zip(pairs, adjusted, strict=True):
+        if leader in (i, j) and p <= 0.05:
+            tied[j if i == leader else i] = False
+    return tied

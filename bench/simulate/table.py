@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from math import sqrt
+from dataclasses import dataclass, replace
 
 HEAD = ("claim", "world", "rows", "queries", "promised", "measured", "data sets")
 
@@ -35,11 +35,22 @@ class Line:
         """Numbers of queries at which the promise was missed by more than two standard errors."""
         return [n for n, value in zip(self.queries, self.measured, strict=True) if self._missed(value)]
 
+    @property
+    def room(self) -> float:
+        """What is left to the bounds of the promise, where it is least."""
+        rooms = [
+            side * (value - bound)
+            for value in self.measured
+            for side, bound in ((1, self.at_least), (-1, self.at_most))
+            if bound is not None and value == value
+        ]
+        return min(rooms, default=math.inf)
+
     def _missed(self, value: float) -> bool:
         if value != value:
             return False
         return any(
-            side * (bound - value) > (2 * sqrt(bound * (1 - bound) / self.sets) if self.share else 0.0)
+            side * (bound - value) > (2 * math.sqrt(bound * (1 - bound) / self.sets) if self.share else 0.0)
             for side, bound in ((1, self.at_least), (-1, self.at_most))
             if bound is not None
         )
@@ -50,6 +61,16 @@ class Line:
         queries = " ".join(map(str, self.queries))
         missed = f"  MISSED at {', '.join(map(str, self.missed))}" if self.missed else ""
         return self.claim, self.world, str(self.rows), queries, self.promised, values + missed, str(self.sets)
+
+
+def worst_of(lines: Iterable[Line]) -> list[Line]:
+    """For each claim that promises something, the line that comes closest to breaking it."""
+    by_claim: dict[tuple[str, str], list[Line]] = {}
+    for line in lines:
+        if line.at_least is not None or line.at_most is not None:
+            by_claim.setdefault((line.claim, line.promised), []).append(line)
+    worst = [(min(several, key=lambda line: line.room), several) for several in by_claim.values()]
+    return [replace(line, world=f"{line.world} (hardest of {len(several)})") for line, several in worst]
 
 
 Simulation = Callable[[float], Iterable[Line]]

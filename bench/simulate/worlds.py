@@ -24,8 +24,7 @@ ROWS = (3, 8, 20, 60)
 QUERIES = (20, 50, 100, 300)
 RARE = (0.02, 0.05, 0.1)  # shares of queries on which a row fails
 LEAD = 0.002  # of a best row over rivals that look better
-HEAD = 0.7  # of the traffic, for half of the queries
-HEAVIEST = 2 * HEAD  # what a query of these counts for, where a plain one counts for 1
+TRAFFIC = ((0.5, 0.7), (0.2, 0.8), (0.1, 0.5))  # shares of the queries, and of the traffic that they stand for
 _MAKER = 2026  # seed of what belongs to a world and not to a draw
 
 Mask = NDArray[np.bool_]
@@ -33,11 +32,15 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The rows' true means, and `draw(rng, n)`: a table of n queries × rows."""
+    """The rows' true means, and `draw(rng, n)`: a table of n queries × rows.
+
+    `heaviest` is what the query with the largest share counts for, where a plain one counts for 1.
+    """
 
     name: str
     means: Values
     draw: Callable[[Generator, int], Values]
+    heaviest: float = 1.0
 
 
 @cache
@@ -222,16 +225,16 @@ def failing_rival(pair: Values, gap: float) -> World:
     return World(f"fails until {gap} behind", means * (1 - failures), draw)
 
 
-def by_traffic(world: World) -> World:
-    """The same rows, where half of the queries stand for 70% of the traffic; scores are made alike to plain ones."""
+def by_traffic(world: World, share: float = 0.5, traffic: float = 0.7) -> World:
+    """The same rows, where a share of the queries stands for so much traffic; scores are made alike to plain ones."""
 
     def draw(rng: Generator, n: int) -> Values:
-        head = np.arange(n) < n // 2
-        weights = np.where(head, HEAD / head.sum(), (1 - HEAD) / (~head).sum())
+        head = np.arange(n) < round(share * n)
+        weights = np.where(head, traffic / head.sum(), (1 - traffic) / (~head).sum())
         strata = Strata(weights, np.where(head, "head", "tail").tolist(), [1_000_000] * n)
         return np.stack([linearised(scores, strata) for scores in world.draw(rng, n).T], axis=1)
 
-    return World(f"{world.name}, by traffic", world.means, draw)
+    return World(f"{world.name}, {traffic:.0%} of traffic on {share:.0%}", world.means, draw, traffic / share)
 
 
 def confidence_worlds(k: int) -> list[World]:

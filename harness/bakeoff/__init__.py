@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bakeoff_providers.errors import (
         AnswerUnusable,
         BakeoffError,
+        BrokenPlugin,
         CallFailed,
         EmbeddingFailed,
         InputError,
@@ -59,6 +60,7 @@ _PLACES = {
     "Capabilities": f"{_STORE}:Capabilities",
     "AnswerUnusable": f"{_ERRORS}:AnswerUnusable",
     "BakeoffError": f"{_ERRORS}:BakeoffError",
+    "BrokenPlugin": f"{_ERRORS}:BrokenPlugin",
     "InputError": f"{_ERRORS}:InputError",
     "Unavailable": f"{_ERRORS}:Unavailable",
     "EmbeddingFailed": f"{_ERRORS}:EmbeddingFailed",
@@ -69,6 +71,7 @@ _PLACES = {
 __all__ = [
     "AnswerUnusable",
     "BakeoffError",
+    "BrokenPlugin",
     "CallFailed",
     "Capabilities",
     "Document",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -30,9 +30,10 @@ class BakeoffFixture:
         measure: str | None = None,
         contenders: Sequence[str] = (),
         alpha: float = 0.05,
+        undecided: Literal["warn", "fail", "pass"] = "warn",
         out: str | Path | None = None,
     ) -> Gate:
-        """Runs the line-up; the test fails where a contender dropped by more than allowed, and significantly.
+        """Runs the line-up; the test fails where a drop beyond what is allowed is shown.
 
         Paths are relative to pytest's root. Of a folder with several results, the newest is the baseline; `out` keeps
         the new result.
@@ -42,6 +43,7 @@ class BakeoffFixture:
 
         from bakeoff.core.paths import vectors_folder
         from bakeoff.lineup.lineup import Lineup
+        from bakeoff.report.gate import headline, reason
         from bakeoff.results.gate import gate
         from bakeoff.results.result import load
         from bakeoff.results.save import save
@@ -57,12 +59,15 @@ class BakeoffFixture:
         outcome = run(Lineup.read(self._root / lineup).narrowed(contenders), Settings(cache=vectors_folder()))
         with scratch("gate") as place:
             result = load(save(outcome, self._root / out if out else place), "this run")
-        checked = gate(result, load(kept[-1], "baseline"), measure, max_drop, contenders, alpha=alpha)
+        old = load(kept[-1], "baseline")
+        checked = gate(result, old, measure, max_drop, contenders, alpha=alpha, undecided=undecided)
         if checked.refused:
             pytest.fail("can't be compared with the baseline: " + "; ".join(checked.refused), pytrace=False)
-        lines = [f"{check.contender}: {check.reason}" for check in checked.checks]
-        if failed := [line for line, check in zip(lines, checked.checks, strict=True) if check.failed]:
-            pytest.fail(f"{checked.measure} dropped\n" + "\n".join(failed), pytrace=False)
+        if checked.exit_code:
+            failed = [
+                f"{check.contender}: {reason(checked, check)}" for check in checked.checks if checked.fails(check)
+            ]
+            pytest.fail("\n".join([headline(checked), *failed]), pytrace=False)
         return checked
 
 

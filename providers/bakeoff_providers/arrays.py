@@ -26,6 +26,17 @@ def mapped_array(file: Path) -> np.ndarray[Any, Any]:
     return array
 
 
+def read_vectors(file: Path) -> np.ndarray[Any, Any]:
+    """A table of vectors as numpy saves it."""
+    read = mapped_array(file)
+    if read.ndim != 2 or read.dtype.kind != "f" or not len(read):
+        raise InputError("is not a table of floating-point vectors", file=file, remedy="one row for each vector")
+    norms = np.linalg.norm(read, axis=1)
+    if not (np.isfinite(norms) & (norms > 0)).all():
+        raise InputError("has rows of zeros, NaN or infinity", file=file)
+    return np.asarray(read, dtype=np.float32)
+
+
 def arrays_in(data: bytes, count: int) -> list[np.ndarray[Any, Any]]:
     """So many arrays as numpy.save writes them, one after the other; ValueError where they are not."""
     stream = io.BytesIO(data)

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import ceil
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from bakeoff_providers.code import code_identity
+from bakeoff_providers.adapter import Adapter
 from bakeoff_providers.errors import EmbeddingFailed
-from bakeoff_providers.needs import Needs
+from bakeoff_providers.needs import Plugin
 
 Vectors = npt.NDArray[np.float32]
 TEXT = "{text}"  # in a prompt: where the text goes
@@ -85,35 +85,23 @@ class TokenBatch:
     truncated: int = 0
 
 
-class Provider(ABC):
+class Provider(Plugin, Adapter, ABC):
     """Text → vectors. One subclass per file; heavy libraries are imported inside its methods.
 
-    `local` says that calls are free and stay on this machine; `by_id`, that it wants ids in place of texts;
-    `paths` names the options that are files, which a line-up gives relative to itself; `own_tokens`, that
-    `count_tokens` asks the model's own tokenizer.
+    `local` says that calls are free and stay on this machine; `baseline`, that it is no model and is never advised;
+    `by_id`, that it wants ids in place of texts; `paths` names the options that are files, which a line-up gives
+    relative to itself; `own_tokens`, that `count_tokens` asks the model's own tokenizer.
     """
 
     name: ClassVar[str]
     default_model: ClassVar[str]
     local: ClassVar[bool] = False
-    extra: ClassVar[str | None] = None
-    modules: ClassVar[tuple[str, ...]] = ()
-    distributions: ClassVar[tuple[str, ...]] = ()  # packages whose versions a result records
+    baseline: ClassVar[bool] = False
     by_id: ClassVar[bool] = False
     paths: ClassVar[tuple[str, ...]] = ()
     own_tokens: ClassVar[bool] = False
 
     card: ModelCard
-
-    @classmethod
-    def needs(cls, **options: Any) -> Needs:  # noqa: ARG003 - some need to know what the line-up says
-        """What has to be here; none of it is asked for yet."""
-        return Needs(cls.modules, cls.extra)
-
-    @classmethod
-    def missing(cls, **options: Any) -> str | None:
-        """What keeps this provider from running here, in words; None when nothing does. Makes no call."""
-        return cls.needs(**options).missing()
 
     @property
     def model(self) -> str:
@@ -140,10 +128,6 @@ class Provider(ABC):
             "prompt": self.card.prompt(role),
         }
 
-    def code(self) -> dict[str, str] | None:
-        """What the cache key says of the code besides: nothing for our own, None where nothing may be kept."""
-        return code_identity(type(self))
-
     def count_tokens(self, text: str) -> int:
         """Tokens of a text with its prompt, for cutting; three characters each where there is no tokenizer to ask."""
         return ceil(len(self.card.prompted(text, Role.DOCUMENT)) / 3)
@@ -156,10 +140,10 @@ class Provider(ABC):
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
         """One call: as many vectors as texts, in their order. Raises CallFailed or EmbeddingFailed."""
 
-    def ready(self) -> None:  # noqa: B027 - only a provider with a server of the user's own has anything to check
+    def ready(self) -> None:
         """Raises Unavailable with the remedy when a server or a model that should be there is not."""
 
-    def close(self) -> None:  # noqa: B027 - most adapters hold nothing
+    def close(self) -> None:
         """Lets go of sessions and files."""
 
 

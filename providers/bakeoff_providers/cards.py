@@ -12,8 +12,7 @@ from bakeoff_providers.registry import nearest
 
 Prompt = str | Mapping[str, str]  # a template, or {"name": one of the model's own}
 
-SEEN = "2026-11"
-FREE = Price(usd_per_million_tokens=0.0, seen=SEEN, source="runs on your own machine")
+FREE = Price(usd_per_million_tokens=0.0, seen="2026-11", source="runs on your own machine")
 
 # Open models whose authors ask for a text before each input, by a part of the name: (document, query).
 # The first that fits counts, so the narrower names stand first. None as the answer: the model wants no prompt.
@@ -52,9 +51,9 @@ _NAMED: tuple[tuple[str, dict[str, str]], ...] = (
 )
 
 
-def price(usd: float, source: str) -> Price:
-    """A list price as it was seen when these cards were written."""
-    return Price(usd_per_million_tokens=usd, seen=SEEN, source=source)
+def price(usd: float, seen: str, source: str) -> Price:
+    """A list price, and the month in which somebody looked it up."""
+    return Price(usd_per_million_tokens=usd, seen=seen, source=source)
 
 
 def family_prompts(model: str) -> tuple[str, str] | None:

@@ -8,21 +8,21 @@ from typing import Any
 import msgspec
 
 from bakeoff_providers.answers import httpx_options
-from bakeoff_providers.base import ModelCard, Role
+from bakeoff_providers.base import ModelCard, Price, Role
 from bakeoff_providers.cards import price
 from bakeoff_providers.hosted import Hosted, open_card
 
 PRICES = "https://cohere.com/pricing"
 
 
-def _card(name: str, dimensions: int, context: int, usd: float | None, outputs: tuple[int, ...]) -> ModelCard:
+def _card(name: str, dimensions: int, context: int, price: Price | None, outputs: tuple[int, ...]) -> ModelCard:
     return ModelCard(
         name=name,
         dimensions=dimensions,
         output_dimensions=outputs,
         context=context,
         batch_items=96,
-        price=None if usd is None else price(usd, PRICES),
+        price=price,
     )
 
 
@@ -50,7 +50,7 @@ class Cohere(Hosted):
     tasks = ("search_document", "search_query")
     cuts = True
     cards = (
-        _card("embed-v4.0", 1536, 128_000, 0.12, (256, 512, 1024, 1536)),
+        _card("embed-v4.0", 1536, 128_000, price(0.12, "2026-11", PRICES), (256, 512, 1024, 1536)),
         _card("embed-english-v3.0", 1024, 512, None, (1024,)),
         _card("embed-multilingual-v3.0", 1024, 512, None, (1024,)),
         _card("embed-english-light-v3.0", 384, 512, None, (384,)),

@@ -18,7 +18,7 @@ from bakeoff_providers.answers import Expected, expecting
 from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
 from bakeoff_providers.failures import failure
 from bakeoff_providers.keys import key_in
-from bakeoff_providers.needs import Needs
+from bakeoff_providers.needs import Needs, Plugin
 from bakeoff_providers.secrets import passwords_in, shown_url, without_known
 from bakeoff_providers.stopping import in_time
 
@@ -28,7 +28,7 @@ TIMEOUT = 60.0  # seconds for one whole call
 T = TypeVar("T")
 
 
-class Connection(ABC):
+class Connection(Plugin, ABC):
     """What an adapter knows of its server. Subclasses say how to connect; what they ask for is their own affair."""
 
     name: ClassVar[str]
@@ -36,8 +36,6 @@ class Connection(ABC):
     url_variable: ClassVar[str | None] = None
     keys: ClassVar[tuple[str, ...]] = ()
     optional_keys: ClassVar[tuple[str, ...]] = ()
-    extra: ClassVar[str | None] = None
-    modules: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, *, base_url: str | None = None, timeout: float = TIMEOUT, key_env: str | None = None) -> None:
         if timeout <= 0:
@@ -56,11 +54,6 @@ class Connection(ABC):
         """The SDK and a key; a line-up's `key_env` is the variable that counts."""
         keys = cls._keys(options.get("key_env"), options.get("base_url"))
         return Needs(cls.modules, cls.extra, keys=keys)
-
-    @classmethod
-    def missing(cls, **options: Any) -> str | None:
-        """What keeps it from being asked. Makes no call."""
-        return cls.needs(**options).missing()
 
     @classmethod
     def _keys(cls, key_env: str | None, base_url: str | None) -> tuple[str, ...]:  # noqa: ARG003 - for adapters

@@ -20,6 +20,7 @@ from bakeoff_providers.bert_onnx import GRAPH_VERSION, Array, Bert, Precision, w
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.files import replacing
 from bakeoff_providers.needs import Needs
+from bakeoff_providers.options import Transport
 from bakeoff_providers.registry import nearest
 from bakeoff_providers.shared_options import OneModel
 
@@ -47,7 +48,7 @@ class Encoder(Provider):
         *,
         model: OneModel = None,
         threads: Annotated[
-            int | None, "passes that run side by side; one per core if left out", msgspec.Meta(ge=1, le=1024)
+            int | None, "passes that run side by side; one per core if left out", msgspec.Meta(ge=1, le=1024), Transport
         ] = None,
         compute: Annotated[Precision, "int8 multiplies bytes: about twice as fast, vectors a little off"] = "fp32",
     ) -> None:

@@ -46,6 +46,14 @@ class Unavailable(BakeoffError):
     """A contender can't run here (no key, no library, no weights, no server): its row says so, the others go on."""
 
 
+class BrokenPlugin(Unavailable):
+    """Another package offers a plug-in that can't be loaded: `package` has its version, `place` is the entry point."""
+
+    def __init__(self, noun: str, name: str, package: str, place: str, cause: str) -> None:
+        self.name, self.package, self.place, self.cause = name, package, place, cause
+        super().__init__(f"{noun} {name!r} of {package} can't be loaded from {place}: {cause}")
+
+
 class EmbeddingFailed(BakeoffError):
     """A provider gave no usable vectors, and asking again would not help."""
 

@@ -23,6 +23,7 @@ class Fake(Provider):
     name: ClassVar[str] = "fake"
     default_model: ClassVar[str] = "hash"
     local: ClassVar[bool] = True
+    baseline: ClassVar[bool] = True
 
     def __init__(
         self,

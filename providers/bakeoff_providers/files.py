@@ -1,4 +1,7 @@
-"""The one way in which a file gets its name: it appears whole, or not at all; a disk that refuses is bad input."""
+"""The one way in which a file gets its name: it appears whole, or not at all; a disk that refuses is bad input.
+
+Locks on files never wait, and end with the process that holds them, however it ends.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,30 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.file_lock import is_at, try_lock
+
+
+def try_lock(handle: int, *, shared: bool = False) -> bool | None:
+    """Takes the file's lock: False where another process holds it, None where there are no such locks here."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    try:
+        fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def is_at(handle: int, path: Path) -> bool:
+    """Whether this file is still the one that its path leads to: it may have been removed before it was locked."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
 
 # What a disk or a folder refuses; an error of the network has none of these.
 _REFUSED = (

@@ -15,6 +15,7 @@ from bakeoff_providers.base import ModelCard, Role, Vectors
 from bakeoff_providers.cards import price
 from bakeoff_providers.hosted import Hosted, open_card
 from bakeoff_providers.needs import Needs
+from bakeoff_providers.options import Transport
 from bakeoff_providers.registry import importable
 
 PRICES = "https://ai.google.dev/gemini-api/docs/pricing"
@@ -49,7 +50,11 @@ class Gemini(Hosted):
     tasks = ("RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY")
     cards = (
         ModelCard(
-            name="gemini-embedding-001", dimensions=FULL, context=2048, batch_items=100, price=price(0.15, PRICES)
+            name="gemini-embedding-001",
+            dimensions=FULL,
+            context=2048,
+            batch_items=100,
+            price=price(0.15, "2026-11", PRICES),
         ),
         ModelCard(
             name="gemini-embedding-2",
@@ -58,7 +63,7 @@ class Gemini(Hosted):
             batch_items=100,
             document_prompt="title: none | text: ",
             query_prompt="task: search result | query: ",
-            price=price(0.20, PRICES),
+            price=price(0.20, "2026-11", PRICES),
         ),
     )
     open_card = open_card(batch_items=100)
@@ -68,7 +73,7 @@ class Gemini(Hosted):
     def __init__(
         self,
         *,
-        sdk: Annotated[Sdk | None, "which SDK asks; google-genai where both are installed"] = None,
+        sdk: Annotated[Sdk | None, "which SDK asks; google-genai where both are installed", Transport] = None,
         **options: Any,
     ) -> None:
         super().__init__(**options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from bakeoff_providers.keys import missing_key
 from bakeoff_providers.registry import importable, missing_modules
@@ -63,3 +64,21 @@ class Needs:
     def state(self) -> str:
         """What is missing, or that nothing is, as far as that can be told without a call."""
         return self.missing() or ("needs a running server" if self.running else "available")
+
+
+class Plugin:
+    """What every sort of plug-in says of itself: what it needs, and which packages' versions a result records."""
+
+    extra: ClassVar[str | None] = None
+    modules: ClassVar[tuple[str, ...]] = ()
+    distributions: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def needs(cls, **options: Any) -> Needs:  # noqa: ARG003 - some need to know what the line-up says
+        """What has to be here, as data."""
+        return Needs(cls.modules, cls.extra)
+
+    @classmethod
+    def missing(cls, **options: Any) -> str | None:
+        """What keeps it from running here, in words; None when nothing does. Makes no call."""
+        return cls.needs(**options).missing()

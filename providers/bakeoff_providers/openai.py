@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bakeoff_providers.answers import Expected, IndexedRows, httpx_options, in_order
-from bakeoff_providers.base import ModelCard, Role
+from bakeoff_providers.base import ModelCard, Price, Role
 from bakeoff_providers.cards import price
 from bakeoff_providers.connection import Connection
 from bakeoff_providers.errors import CallFailed, Unavailable
@@ -21,7 +21,7 @@ from bakeoff_providers.needs import Needs
 PRICES = "https://openai.com/api/pricing"
 
 
-def _card(name: str, dimensions: int, usd: float | None, fixed: bool = False) -> ModelCard:
+def _card(name: str, dimensions: int, price: Price | None, fixed: bool = False) -> ModelCard:
     return ModelCard(
         name=name,
         dimensions=dimensions,
@@ -29,7 +29,7 @@ def _card(name: str, dimensions: int, usd: float | None, fixed: bool = False) ->
         context=8192,
         batch_items=2048,
         batch_tokens=300_000,
-        price=None if usd is None else price(usd, PRICES),
+        price=price,
     )
 
 
@@ -94,15 +94,15 @@ class OpenAI(OpenAIServer, Hosted):
 
     default_model = "text-embedding-3-small"
     cards = (
-        _card("text-embedding-3-small", 1536, 0.02),
-        _card("text-embedding-3-large", 3072, 0.13),
+        _card("text-embedding-3-small", 1536, price(0.02, "2026-11", PRICES)),
+        _card("text-embedding-3-large", 3072, price(0.13, "2026-11", PRICES)),
         _card("text-embedding-ada-002", 1536, None, fixed=True),
         ModelCard(
             name="mistral-embed",
             dimensions=1024,
             output_dimensions=(1024,),
             context=8192,
-            price=price(0.10, "https://mistral.ai/pricing"),
+            price=price(0.10, "2026-11", "https://mistral.ai/pricing"),
         ),
     )
     open_card = open_card(batch_items=64)

@@ -2,7 +2,8 @@
 
 `ef: Annotated[int, "candidates that a search looks at"] = 64` in a signature or a struct is all that the checks, the
 command `bakeoff options` and the reference pages know of it. A struct beside the text is the shape of a table, a
-`msgspec.Meta` the range of a number; a number without one is held to the ranges below.
+`msgspec.Meta` the range of a number; a number without one is held to the ranges below. `Transport` beside it says that
+it changes no answer.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ _WORDS = {str: "text", int: "integer", float: "number", bool: "true or false", d
 _PLURALS = {"text": "texts", "integer": "integers", "number": "numbers", "table": "tables", "any value": "any values"}
 
 
+class Transport:
+    """Marks an option that changes how calls are made, paid for or spread, and never what they answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """One thing that can be set. `tables` are the structs that its value may be a table of."""
@@ -36,6 +41,7 @@ class Option:
     default: Any = None
     tables: tuple[type[msgspec.Struct], ...] = ()
     range: msgspec.Meta = COUNT
+    transport: bool = False
 
     @property
     def type_words(self) -> str:
@@ -152,7 +158,7 @@ def _option(name: str, hint: Any, required: bool = False, default: Any = None) -
     noted = [note for note in notes if isinstance(note, type) and issubclass(note, msgspec.Struct)]
     tables = tuple(dict.fromkeys([*noted, *_structs(hint)]))
     said = next((note for note in notes if isinstance(note, msgspec.Meta)), None)
-    return Option(name, meaning, bare(hint), required, default, tables, said or _usual_range(hint))
+    return Option(name, meaning, bare(hint), required, default, tables, said or _usual_range(hint), Transport in notes)
 
 
 def _usual_range(hint: Any) -> msgspec.Meta:
@@ -165,8 +171,7 @@ def _callables(declared: Any) -> Iterator[Any]:
     if not isinstance(declared, type):
         yield declared
         return
-    own = [base.__init__ for base in declared.__mro__ if "__init__" in vars(base) and base is not object]  # type: ignore[misc]
-    yield from own or [declared]
+    yield from (base.__init__ for base in declared.__mro__ if "__init__" in vars(base) and base is not object)  # type: ignore[misc]
 
 
 def _hints(declared: Any) -> dict[str, Any]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from bakeoff_providers.errors import BakeoffError, InputError, Unavailable, is_panic
+from bakeoff_providers.errors import BakeoffError, BrokenPlugin, InputError, Unavailable, is_panic
+from bakeoff_providers.secrets import scrubbed
+from bakeoff_providers.stopping import ends_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from bakeoff_providers.options import Option
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 
 def nearest(name: str, known: list[str]) -> str:
@@ -85,6 +89,18 @@ def installed_state() -> tuple[tuple[str, int], ...]:
     return tuple((str(folder), folder.stat().st_mtime_ns) for folder in folders if folder.is_dir())
 
 
+def load_offered(point: Any, noun: str, read: Callable[[Any], T] = lambda plugin: plugin) -> T:
+    """What is read of a plug-in of another package. Whatever its code raises says whose it is, and costs it alone."""
+    try:
+        return read(point.load())
+    except BaseException as error:
+        if ends_run(error):
+            raise
+        package = f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown package"
+        cause = scrubbed(f"{type(error).__name__}: {error}")
+        raise BrokenPlugin(noun, point.name, package, f"{point.group}: {point.value}", cause) from error
+
+
 def _others(group: str) -> list[Any]:
     return offered([group])[group]
 
@@ -103,6 +119,14 @@ class Registry(Generic[T]):
         others = {point.name for point in _others(self.group)} - set(self.builtin)
         return [*self.builtin, *sorted(others)]
 
+    def loaded(self) -> Iterator[tuple[str, type[T]]]:
+        """Every plug-in with its name, but those of other packages that can't be loaded: the log says why."""
+        for name in self.names():
+            try:
+                yield name, self.get(name)
+            except BrokenPlugin as error:
+                log.warning("%s", error)
+
     def get(self, name: str) -> type[T]:
         """The adapter class; an unknown name is an input error that tells the nearest one."""
         if target := self.builtin.get(name):
@@ -110,7 +134,7 @@ class Registry(Generic[T]):
             return cast(type[T], getattr(import_module(module), attribute))
         for point in _others(self.group):
             if point.name == name:
-                return cast(type[T], point.load())
+                return cast(type[T], load_offered(point, self.noun))
         raise InputError(f"unknown {self.noun} {name!r}", remedy=nearest(name, self.names()))
 
     def create(self, name: str, /, **options: Any) -> T:

@@ -16,11 +16,12 @@ import numpy as np
 from bakeoff_providers.base import TEXT, EmbeddingBatch, ModelCard, Provider, Role, checked
 from bakeoff_providers.cards import FREE, check_prompt, known_card, named_prompt, overridden
 from bakeoff_providers.errors import EmbeddingFailed, InputError, Unavailable
+from bakeoff_providers.options import Transport
 from bakeoff_providers.registry import missing_modules
 from bakeoff_providers.secrets import scrubbed
 from bakeoff_providers.shared_options import (
+    MANY,
     BatchItems,
-    Context,
     Dimensions,
     DocumentPrompt,
     Model,
@@ -47,12 +48,14 @@ class SentenceTransformers(Provider):
         *,
         model: Model = None,
         revision: Annotated[str | None, "branch, tag or commit on the hub"] = None,
-        device: Annotated[str | None, "where it computes, such as cpu or cuda; the library chooses if left out"] = None,
+        device: Annotated[
+            str | None, "where it computes, such as cpu or cuda; the library chooses if left out", Transport
+        ] = None,
         dimensions: Dimensions = None,
-        context: Context = None,
+        context: Annotated[int | None, "most tokens of a text that the model reads; the rest is cut", MANY] = None,
         document_prompt: DocumentPrompt = None,
         query_prompt: QueryPrompt = None,
-        trust_remote_code: Annotated[bool, "run code that comes with the model"] = False,
+        trust_remote_code: Annotated[bool, "run code that comes with the model", Transport] = False,
         batch_items: BatchItems = None,
         price: Price = None,
     ) -> None:

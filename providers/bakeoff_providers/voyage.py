@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from bakeoff_providers.answers import HEADERS, Expected, IndexedRows, guard_requests, in_order
-from bakeoff_providers.base import ModelCard, Role
+from bakeoff_providers.base import ModelCard, Price, Role
 from bakeoff_providers.cards import price
 from bakeoff_providers.hosted import Hosted, open_card
 
@@ -15,7 +15,7 @@ FLEXIBLE = (256, 512, 1024, 2048)
 
 
 def _card(
-    name: str, usd: float | None, batch_tokens: int, *, outputs: tuple[int, ...] = FLEXIBLE, context: int = 32_000
+    name: str, price: Price | None, batch_tokens: int, *, outputs: tuple[int, ...] = FLEXIBLE, context: int = 32_000
 ) -> ModelCard:
     return ModelCard(
         name=name,
@@ -24,7 +24,7 @@ def _card(
         context=context,
         batch_items=1000,
         batch_tokens=batch_tokens,
-        price=None if usd is None else price(usd, PRICES),
+        price=price,
     )
 
 
@@ -44,12 +44,12 @@ class Voyage(Hosted):
     tasks = ("document", "query")
     cuts = True
     cards = (
-        _card("voyage-4", 0.06, 320_000),
-        _card("voyage-4-lite", 0.02, 1_000_000),
-        _card("voyage-4-large", 0.12, 120_000),
-        _card("voyage-3.5", 0.06, 320_000),
-        _card("voyage-3.5-lite", 0.02, 1_000_000),
-        _card("voyage-3-large", 0.18, 120_000),
+        _card("voyage-4", price(0.06, "2026-11", PRICES), 320_000),
+        _card("voyage-4-lite", price(0.02, "2026-11", PRICES), 1_000_000),
+        _card("voyage-4-large", price(0.12, "2026-11", PRICES), 120_000),
+        _card("voyage-3.5", price(0.06, "2026-11", PRICES), 320_000),
+        _card("voyage-3.5-lite", price(0.02, "2026-11", PRICES), 1_000_000),
+        _card("voyage-3-large", price(0.18, "2026-11", PRICES), 120_000),
         _card("voyage-code-3", None, 120_000),
         _card("voyage-finance-2", None, 120_000, outputs=(1024,)),
         _card("voyage-law-2", None, 120_000, outputs=(1024,), context=16_000),

@@ -10,7 +10,8 @@ import pytest
 from bakeoff.report import history
 from bakeoff.report.history import Entry
 from bakeoff.report.result_page import page
-from bakeoff.results.recommend import Limits, choose
+from bakeoff.report.verdict_words import choice_sentence
+from bakeoff.results.picks import Limits, choose
 from bakeoff.results.schema import Latency, Summary, read_detailed, read_summary
 
 from tests.browser.conftest import Browser, axe_report
@@ -112,7 +113,7 @@ def test_filtering_hides_rows(browser: Browser, priced: tuple[Summary, Path]) ->
     assert len(browser.texts(".matrix tr.scale")) == 2
     browser.set("#filter", "")
     browser.set("#only-tied", True)
-    assert len(browser.texts(ROWS)) == len(priced[0].verdict.tie_group)
+    assert len(browser.texts(ROWS)) == len(priced[0].verdict.best_set)
     browser.set("#only-tied", False)
     browser.set("#limit-p50", "10")
     browser.set("#only-kept", True)
@@ -123,20 +124,22 @@ def test_sliders_and_fields_change_the_choice(browser: Browser, priced: tuple[Su
     summary, made = priced
     browser.screen()
     browser.open(made)
-    assert browser.text("#choice") == choose(summary.rows, summary.verdict, Limits()).sentence
+    assert browser.text("#choice") == choice_sentence(summary, choose(summary.rows, summary.verdict, Limits()))
     browser.set("#slide-p50", "0")  # the first stop: only the fastest keeps it
     assert browser.text("#choice").startswith("bm25: NDCG@10")
     assert browser.run("return document.getElementById('limit-p50').value") == "0.4"
     assert browser.run("return document.querySelectorAll('.matrix tr.ran.out').length") == 4
     browser.set("#limit-p50", "50")
     browser.set("#limit-cost", "25")
-    expected = choose(summary.rows, summary.verdict, Limits(p50_ms=50, usd_per_million=25)).sentence
+    expected = choice_sentence(summary, choose(summary.rows, summary.verdict, Limits(p50_ms=50, usd_per_million=25)))
     assert browser.text("#choice") == expected
     browser.set("#limit-offline", True)
-    expected = choose(summary.rows, summary.verdict, Limits(p50_ms=50, usd_per_million=25, offline=True)).sentence
+    expected = choice_sentence(
+        summary, choose(summary.rows, summary.verdict, Limits(p50_ms=50, usd_per_million=25, offline=True))
+    )
     assert browser.text("#choice") == expected
     browser.set("#limit-p50", "0.1")
-    assert browser.text("#choice") == "Nothing that ran keeps these limits."
+    assert browser.text("#choice") == "Nothing that ran is within these limits."
 
 
 def test_the_page_chooses_as_the_library_does(browser: Browser, priced: tuple[Summary, Path]) -> None:
@@ -149,7 +152,13 @@ def test_the_page_chooses_as_the_library_does(browser: Browser, priced: tuple[Su
     )
     for (p50, cost, index, offline), found in zip(cases, theirs, strict=True):
         limits = Limits(p50_ms=p50, usd_per_million=cost, index_mb=index, offline=offline)
-        assert found == msgspec.to_builtins(choose(summary.rows, summary.verdict, limits)), limits
+        choice = choose(summary.rows, summary.verdict, limits)
+        expected = {
+            "label": choice.pick and choice.pick.label,
+            "feasible": choice.feasible,
+            "sentence": choice_sentence(summary, choice),
+        }
+        assert found == expected, limits
 
 
 def test_a_query_opens_with_answers_grades_and_what_was_missed(browser: Browser, result: Path) -> None:
@@ -160,7 +169,7 @@ def test_a_query_opens_with_answers_grades_and_what_was_missed(browser: Browser,
     assert browser.run("return document.querySelectorAll('.answer').length") == 0
     browser.click("details.query summary")
     browser.wait("return document.querySelector('.answer')")
-    best = next(each for each in detailed.contenders if each.label == summary.verdict.best)
+    best = next(each for each in detailed.contenders if each.label == summary.verdict.leader)
     answer = best.queries[query]
     assert browser.texts(".answer .lists > div:first-child li > :last-child") == [
         detailed.titles[document] for document in answer.ids[:10]

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from bakeoff.cli import checks, tasks
+from bakeoff.cli import compare
 from bakeoff.cli.command_table import all_commands
 from bakeoff.cli.main import _verbose_first, app
+from bakeoff.cli.shared_options import deliver
 from bakeoff.core import printable
 from bakeoff_providers.errors import BakeoffError, InputError, StoreError
 from typer.testing import CliRunner
 
+from tests.errors import says
 from tests.terminal import ROOT, bakeoff, bakeoff_process
 
 
@@ -57,7 +59,7 @@ def test_verbose_may_stand_anywhere_before_the_dashes(given: list[str], taken: l
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [
-        (ZeroDivisionError("by\nnothing"), 70, "unexpected error: ZeroDivisionError: by nothing"),
+        (ZeroDivisionError("by\nnothing"), 70, "ZeroDivisionError"),
         (BakeoffError("it failed"), 1, "error: it failed"),
         (InputError("is wrong", remedy="do better"), 2, "error: is wrong\n  remedy: do better"),
         (KeyboardInterrupt(), 130, ""),
@@ -77,19 +79,19 @@ def test_errors_leave_in_words_and_with_their_code(
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr(tasks, "tasks", fail)
+    monkeypatch.setattr(compare, "tasks", fail)
     if code == 130:
         script = (
-            "from bakeoff.cli import main as cli\nfrom bakeoff.cli import tasks\n"
-            "def fail() -> None:\n    raise KeyboardInterrupt\ntasks.tasks = fail\ncli.main()"
+            "from bakeoff.cli import main as cli\nfrom bakeoff.cli import compare\n"
+            "def fail() -> None:\n    raise KeyboardInterrupt\ncompare.tasks = fail\ncli.main()"
         )
         done = bakeoff_process("tasks", *verbose, cwd=tmp_path, code=script)
     else:
         done = bakeoff("tasks", *verbose, cwd=tmp_path)
     assert done.returncode == code
-    assert said in done.stderr
+    says(done.stderr, said)
     assert ("Traceback" in done.stderr) == bool(verbose and code != 130)
-    assert ("run again with --verbose" in done.stderr) == (code == 70 and not verbose)
+    assert ("--verbose" in done.stderr) == (code == 70 and not verbose)
     assert bool(re.search(r"\n  at bakeoff[\w.]*:\d+\n", done.stderr)) == (code == 70)
 
 
@@ -102,62 +104,58 @@ def test_an_unforeseen_error_names_the_last_line_of_ours(tmp_path: Path, monkeyp
 
         __hash__ = int.__hash__
 
-    monkeypatch.setattr(tasks, "tasks", lambda: printable.counted(Number(2), "row"))
+    monkeypatch.setattr(compare, "tasks", lambda: printable.counted(Number(2), "row"))
     done = bakeoff("tasks", cwd=tmp_path)
     source = (ROOT / "harness" / "bakeoff" / "core" / "printable.py").read_text().splitlines()
     line = next(number for number, text in enumerate(source, start=1) if "if number == 1" in text)
     assert done.returncode == 70
-    assert f"unexpected error: ZeroDivisionError: two\n  at bakeoff.core.printable:{line}\n" in done.stderr
+    says(done.stderr, "ZeroDivisionError", "bakeoff.core", f"{line}")
 
 
 def test_a_run_prints_the_matrix_and_show_prints_it_again(tmp_path: Path) -> None:
     chosen = [part for name in ("fake", "bm25", "voyage") for part in ("--contender", name)]
     done = bakeoff_process("run", *chosen, "--rounds", "2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "not run: VOYAGE_API_KEY is not set" in done.stdout
-    stable = "Stable: all 2 rounds ranked identically, over one build of each index"
-    assert stable in " ".join(done.stdout.split())
+    assert "2 did not run: 2 need an API key." in done.stdout
+    assert len(done.stdout.splitlines()) <= 30
     (folder,) = (tmp_path / "results").iterdir()
+    full = bakeoff("show", "latest", "--full", cwd=tmp_path).stdout
+    assert "not run: VOYAGE_API_KEY is not set" in full
+    assert "Stable: all 2 rounds ranked identically, over one build of each index" in " ".join(full.split())
     summary = json.loads((folder / "metrics_summary.json").read_text())
     oracle = next(row for row in summary["rows"] if row["label"] == "oracle")
     assert oracle["targets"] == {"p@5": True, "recall@10": True, "f1@5": True, "mrr": True}
     shown = bakeoff("show", "latest", cwd=tmp_path)
-    result, page, where = shown.stdout.partition("\nThe page: ")
-    assert result.strip() in done.stdout
-    assert done.stdout.endswith(page + where)  # both end with where the page is and how to open it
-    assert where == f"results/{folder.name}/evaluation_report.html\n" + (
-        f"Open it:  bakeoff report results/{folder.name} --open\n"
-    )
-    (folder / "evaluation_report.html").unlink()
-    assert bakeoff("show", "latest", cwd=tmp_path).stdout.endswith(
-        f"\nMake the page: bakeoff report results/{folder.name}\n"
-    )
+    decision, links, _ = shown.stdout.partition("\nbakeoff report ")
+    assert links
+    assert done.stdout.startswith(decision)
+    assert all(screen.endswith(f"results/{folder.name}/\n") for screen in (shown.stdout, done.stdout))
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run", "none.toml"], "none.toml: no such file"),
-        (["run", "film"], "did you mean 'films'?"),
-        (["run", "films", "--contender", "bm25", "--tune-weights"], "needs a [[fusion]]"),
-        (["run", "trips", "--set", "calibrate_thresholds=true"], "no option 'calibrate_thresholds'"),
-        (["run", "trips", "--set", "k"], "'k' is not key=value"),
-        (["run", "trips", "--set", "k=null"], "TOML has no null"),
-        (["run", "trips", "--set", "k=1", "--set", "k=2"], "k is set twice"),
-        (["run", "scholarships", "--set", "weights_file=none.json"], "none.json: no such file"),
-        (["snapshot", "broken.toml"], "is not valid JSON"),
-        (["run", "--contender", "minilmm"], "did you mean 'minilm'?"),
-        (["run", "--store", "fais"], "did you mean 'faiss'?"),
-        (["validate", "broken.toml"], "broken.toml: is not valid TOML"),
-        (["validate", "task.toml"], "unknown task 'wikpedia'"),
-        (["show", "."], "is not a result"),
-        (["select", "broken.toml"], "is not valid JSON"),
-        (["models", "pull", "minilmm"], "did you mean 'minilm'?"),
-        (["score", "own.qrels", "none.trec"], "none.trec: no such file"),
-        (["score", "own.qrels", "nan.trec"], "nan.trec: line 1: score 'nan' is not a finite number"),
-        (["score", "own.qrels", "nan.trec", "-m", "ndgc@10"], "did you mean 'ndcg'?"),
-        (["compare", "."], "is not a result"),
-        (["gate", ".", "--baseline", "nowhere", "--junit", "x.xml"], "nowhere: no such folder"),
+        (["run", "none.toml"], "none.toml"),
+        (["run", "film"], "'films'"),
+        (["run", "films", "--contender", "bm25", "--tune-weights"], "[[fusion]]"),
+        (["run", "trips", "--set", "calibrate_thresholds=true"], "'calibrate_thresholds'"),
+        (["run", "trips", "--set", "k"], "'k'"),
+        (["run", "trips", "--set", "k=null"], "TOML"),
+        (["run", "trips", "--set", "k=1", "--set", "k=2"], "--set"),
+        (["run", "scholarships", "--set", "weights_file=none.json"], "none.json"),
+        (["snapshot", "broken.toml"], "JSON"),
+        (["run", "--contender", "minilmm"], "'minilm'"),
+        (["run", "--store", "fais"], "'faiss'"),
+        (["validate", "broken.toml"], "broken.toml"),
+        (["validate", "task.toml"], "'wikpedia'"),
+        (["show", "."], "metrics_summary.json"),
+        (["select", "broken.toml"], "JSON"),
+        (["models", "pull", "minilmm"], "'minilm'"),
+        (["score", "own.qrels", "none.trec"], "none.trec"),
+        (["score", "own.qrels", "nan.trec"], "nan.trec"),
+        (["score", "own.qrels", "nan.trec", "-m", "ndgc@10"], "'ndcg'"),
+        (["compare", "."], "metrics_summary.json"),
+        (["gate", ".", "--baseline", "nowhere", "--junit", "x.xml"], "nowhere"),
     ],
 )
 def test_bad_input_ends_with_2_a_remedy_and_no_file(tmp_path: Path, arguments: list[str], said: str) -> None:
@@ -168,7 +166,7 @@ def test_bad_input_ends_with_2_a_remedy_and_no_file(tmp_path: Path, arguments: l
     before = set(tmp_path.rglob("*"))
     done = bakeoff(*arguments, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
-    assert said in done.stderr
+    says(done.stderr, said)
     assert "Traceback" not in done.stderr
     assert set(tmp_path.rglob("*")) == before
 
@@ -176,24 +174,24 @@ def test_bad_input_ends_with_2_a_remedy_and_no_file(tmp_path: Path, arguments: l
 def test_list_tells_what_is_there_and_what_is_missing(tmp_path: Path) -> None:
     done = bakeoff("list", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "VOYAGE_API_KEY is not set" in done.stdout
-    unwrapped = " ".join(done.stdout.split())
-    names, _, formats = unwrapped.partition(" tasks: ")[2].partition("; own ones in the formats ")
-    assert {"wikipedia", "neighbours"} <= set(names.split(", "))
-    assert formats.startswith("native, beir, tables, ir_datasets, hub, mteb line-ups")
-    assert "ndcg@k" in done.stdout
-    assert "kinds of task: graded, reference, ordered, single, profiles" in done.stdout
+    lacking = done.stdout.partition("need something:")[2].partition("stores")[0].split()
+    assert "voyage" in lacking
+    assert "minilm" not in lacking
+    assert {"wikipedia", "neighbours", "beir", "ndcg@k", "profiles", "faiss", "bm25"} <= set(done.stdout.split())
+    described = bakeoff("list", "voyage", cwd=tmp_path)
+    assert "VOYAGE_API_KEY is not set" in described.stdout
+    assert bakeoff("list", "voyagee", cwd=tmp_path).returncode == 2
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said", "file"),
     [
-        (["trips"], "Paired t-test over seeds (MRR)", "ranks/markov-1.npy"),
-        (["films", "--contender", "bm25"], "Spaces against their own lists", "ordered_report_k5.json"),
+        (["trips"], "markov", "ranks/markov-1.npy"),
+        (["films", "--contender", "bm25"], "NDCG@5", "ordered_report_k5.json"),
         (
             ["scholarships", "--contender", "tfidf", "--set", "calibrate_thresholds=true"],
-            "NDCG@10 by label mode",
+            "NDCG@10",
             "artifacts/golden_eval_*.json",
         ),
     ],
@@ -218,22 +216,21 @@ def test_select_draws_the_shipped_sample(tmp_path: Path) -> None:
 def test_a_result_by_its_newest_name_as_json_and_without_charts(tmp_path: Path) -> None:
     done = bakeoff("show", "latest", cwd=tmp_path)
     assert done.returncode == 2
-    assert "no result under results/ yet" in done.stderr
+    says(done.stderr)
     done = bakeoff("run", "--contender", "bm25", "--rounds", "1", "--no-charts", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (folder,) = (tmp_path / "results").iterdir()
-    *_, page, how = done.stdout.splitlines()
-    assert page == f"The page: results/{folder.name}/evaluation_report.html"
-    assert how == f"Open it:  bakeoff report results/{folder.name} --open"
+    assert "bakeoff report latest --open" in done.stdout
+    assert done.stdout.splitlines()[-1] == f"Saved in results/{folder.name}/"
     assert (folder / "evaluation_report.html").is_file()
     assert not list(folder.rglob("*.png"))
     shown = bakeoff("show", "latest", cwd=tmp_path)
-    assert "bm25 has the highest NDCG@10" in shown.stdout
+    assert "Only bm25 ran." in shown.stdout
     figures = json.loads(bakeoff("show", "latest", "--json", cwd=tmp_path).stdout)
     assert figures["folder"] == f"results/{folder.name}"
-    assert figures["verdict"]["best"] == "bm25"
+    assert (figures["verdict"]["leader"], figures["format"]) == ("bm25", 2)
     again = bakeoff("run", "--contender", "bm25", "--rounds", "1", "--no-charts", "--json", cwd=tmp_path)
-    assert json.loads(again.stdout)["verdict"]["best"] == "bm25"
+    assert json.loads(again.stdout)["verdict"]["leader"] == "bm25"
 
 
 def test_a_page_is_opened_in_the_browser(tmp_path: Path) -> None:
@@ -258,7 +255,7 @@ def test_ctrl_c_says_what_is_kept_and_how_to_go_on(tmp_path: Path) -> None:
     )
     done = bakeoff_process(cwd=tmp_path, code=script)
     assert done.returncode == 130
-    assert "are kept" in done.stderr
+    says(done.stderr)
     assert done.stderr.endswith("\n  bakeoff run 'my line-up.toml'\n")
 
 
@@ -332,7 +329,7 @@ def test_an_address_with_a_secret_can_not_be_probed(tmp_path: Path, existing: st
     store = "pgvector" if existing.startswith("host") else "qdrant"
     refused = bakeoff("probe", store, existing, cwd=tmp_path)
     assert refused.returncode == 2, refused.stderr
-    assert "the address has" in refused.stderr
+    says(refused.stderr, "EXISTING")
     assert SECRET not in refused.stdout + refused.stderr
 
 
@@ -358,7 +355,19 @@ def test_whatever_is_said_on_stderr_holds_no_secret(tmp_path: Path, monkeypatch:
     def fail() -> NoReturn:
         raise StoreError(f"no answer from http://me:{SECRET}@h/x?key={SECRET}")
 
-    monkeypatch.setattr(tasks, "tasks", lambda: checks.deliver("probe", fail, as_json=False, metrics_file=None))
+    monkeypatch.setattr(compare, "tasks", lambda: deliver("probe", fail, as_json=False, metrics_file=None))
     done = bakeoff("tasks", cwd=tmp_path)
     assert done.returncode == 3
     assert done.stderr == "error: no answer from http://***@h/x?***\n"
+
+
+def test_strict_fails_where_a_row_did_not_run(tmp_path: Path) -> None:
+    (tmp_path / "l.toml").write_text(
+        'task = "wikipedia"\nrounds = 1\n[[contender]]\nranker = "bm25"\n'
+        '[[contender]]\nprovider = "voyage"\nstore = "faiss"\n'
+    )
+    loose = bakeoff("run", "l.toml", "--no-charts", "--out", "loose", cwd=tmp_path)
+    strict = bakeoff("run", "l.toml", "--strict", "--no-charts", "--out", "strict", cwd=tmp_path)
+    assert (loose.returncode, strict.returncode) == (0, 1)
+    assert "voyage+faiss did not run" in strict.stderr
+    assert list((tmp_path / "strict").iterdir())  # the figures are kept

@@ -11,6 +11,7 @@ from bakeoff.tasks.task_folder import TaskFolder
 
 from tests.cli.test_grading_formats import digests, made, native
 from tests.cli.test_testsets import say
+from tests.errors import says
 
 
 def test_grades_from_a_table_are_one_annotators(tmp_path: Path) -> None:
@@ -19,22 +20,20 @@ def test_grades_from_a_table_are_one_annotators(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("qid,doc_id,verdict\n" + "".join(",".join(row) + "\n" for row in rows))
     command = ["grade", "import", "task", "mine.csv", "--who", "ada"]
     before = digests(folder)
-    assert "name it: --column grade=" in say(tmp_path, *command, code=2)
-    assert "the grade 'yes' is no number" in say(tmp_path, *command, "--column", "grade=verdict", code=2)
+    says(say(tmp_path, *command, code=2), "--column grade")
+    says(say(tmp_path, *command, "--column", "grade=verdict", code=2), "'yes'")
     command += ["--column", "grade=verdict", "--grade", "no=0", "--grade"]
-    assert "mine.csv: line 2: grade 9 is out of range" in say(tmp_path, *command, "yes=9", code=2)
+    says(say(tmp_path, *command, "yes=9", code=2), "mine.csv")
     assert digests(folder) == before
     said = say(tmp_path, *command, "yes=3")
     assert "3 grades imported: task/annotations/ada.json\n3 grades in task/ground_truth.json\n" in said
-    assert "one annotator's grades are used: ada" in said
+    says(said, "ada")
     assert TaskFolder.open(str(folder)).task.judgments == {"q1": {"d 1": 3, "d4": 0}, "q2": {"d/2": 3}}
-    assert "ada.json: exists already" in say(tmp_path, *command, "yes=3", code=2)
+    says(say(tmp_path, *command, "yes=3", code=2), "ada.json")
     (tmp_path / "more.qrels").write_text("q1 0 d4 1\nq2 0 d9 1\n")
     said = say(tmp_path, "grade", "import", "task", "more.qrels", "--who", "bob", code=2)
-    assert "more.qrels: line 2: the task has no document 'd9'\n  remedy: add it to the task, or leave" in said
-    assert "built-in task, which is never written to" in say(
-        tmp_path, "grade", "import", "wikipedia", "mine.csv", code=2
-    )
+    says(said, "more.qrels", "'d9'")
+    says(say(tmp_path, "grade", "import", "wikipedia", "mine.csv", code=2), "built-in")
 
 
 def test_a_second_batch_is_added_and_a_replaced_one_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -45,12 +44,12 @@ def test_a_second_batch_is_added_and_a_replaced_one_leaves_nothing_behind(tmp_pa
     (tmp_path / "other.csv").write_text(f"{head}q2,d/2,2\nq1,d4,1\n")
     command = ["grade", "import", "task", "--who", "ada"]
     say(tmp_path, *command, "one.csv")
-    assert "remedy: --add adds to it" in say(tmp_path, *command, "two.csv", code=2)
+    says(say(tmp_path, *command, "two.csv", code=2), "--add")
     said = say(tmp_path, *command, "two.csv", "--add")
     assert "1 grade added: task/annotations/ada.json\n3 grades in task/ground_truth.json\n" in said
     before = digests(folder)
     said = say(tmp_path, *command, "other.csv", "--add", code=2)
-    assert "other.csv: line 3: ada gave query 'q1', document 'd4' a 0 before, here it is a 1" in said
+    says(said, "other.csv", "'q1'", "'d4'")
     assert digests(folder) == before
     say(tmp_path, *command, "other.csv", "--add", "--force")
     assert TaskFolder.open(str(folder)).task.judgments == {"q1": {"d 1": 3, "d4": 1}, "q2": {"d/2": 2}}
@@ -62,13 +61,10 @@ def test_a_second_batch_is_added_and_a_replaced_one_leaves_nothing_behind(tmp_pa
 @pytest.mark.parametrize(
     ("grades", "given", "said"),
     [
-        (["3", "high"], [], """line 3: the grade 'high' is no number\n  remedy: say what each is worth: \
---grade "high"=… --grade "3"=3\n"""),
-        (["high", "low"], ["high=3"], """line 3: the grade 'low' is no number\n  remedy: say what each is worth: \
---grade "low"=… --grade "high"=3\n"""),
-        (["1", "0"], ["1=3"], """line 3: no --grade for '0'\n  remedy: say what each is worth: \
---grade "0"=… --grade "1"=3\n"""),
-        (["", ""], [], "mixed.csv: no row has a grade\n  remedy: fill in at least one"),
+        (["3", "high"], [], """--grade "high"=… --grade "3"=3"""),
+        (["high", "low"], ["high=3"], """--grade "low"=… --grade "high"=3"""),
+        (["1", "0"], ["1=3"], """--grade "0"=… --grade "1"=3"""),
+        (["", ""], [], "mixed.csv"),
     ],
 )  # fmt: skip
 def test_labels_beside_numbers(tmp_path: Path, grades: list[str], given: list[str], said: str) -> None:
@@ -76,7 +72,7 @@ def test_labels_beside_numbers(tmp_path: Path, grades: list[str], given: list[st
     rows = zip(["q1,d 1", "q1,d4"], grades, strict=True)
     (tmp_path / "mixed.csv").write_text("query,document,grade\n" + "".join(f"{pair},{grade}\n" for pair, grade in rows))
     command = ["grade", "import", "task", "mixed.csv", *(f"--grade={label}" for label in given)]
-    assert said in say(tmp_path, *command, code=2)
+    says(say(tmp_path, *command, code=2), said)
 
 
 def test_one_slip_among_numbers_is_a_cell_to_correct_and_hides_no_other_row(tmp_path: Path) -> None:
@@ -84,10 +80,10 @@ def test_one_slip_among_numbers_is_a_cell_to_correct_and_hides_no_other_row(tmp_
     rows = ["q1,d 1,3", "q1,d4,x", "q1,d/2,9", "q2,nowhere,1", "q2,d/2,0"]
     (tmp_path / "typed.csv").write_text("\n".join(["query,document,grade", *rows, ""]))
     said = say(tmp_path, "grade", "import", "task", "typed.csv", code=2)
-    assert "typed.csv: line 3: the grade 'x' is no number\n" in said
+    says(said, "typed.csv", "'x'")
     assert "  line 4: " in said
     assert "  line 5: " in said
-    assert "remedy: correct the cell; " in said
+    says(said)
     assert "--grade" not in said
 
 
@@ -102,19 +98,19 @@ def test_a_number_beside_labels_is_itself_and_a_persons_grades_are_no_models(tmp
 
 def test_the_help_of_grade_names_all_its_commands(tmp_path: Path) -> None:
     said = " ".join(say(tmp_path, "grade", "--help").split())
-    assert "let people grade them (the default), or models" in said
+    says(said, "bakeoff grade pairs", "[OPTIONS]")
     for command in ("export TASK", "import TASK FILE", "next TASK", "corrected TASK"):
-        assert f"bakeoff grade {command}" in said
+        says(said, "bakeoff grade", f"{command}")
     assert "--column" in say(tmp_path, "grade", "import", "--help")
 
 
 def test_pairs_go_out_as_a_table_and_come_back_with_grades(tmp_path: Path) -> None:
     folder = made(tmp_path, native)
     said = say(tmp_path, "grade", "export", "task")
-    assert "8 pairs written: pairs.csv\nfill in the column grade: 3 direct match, 2 related, 1 tangential, 0" in said
+    says(said, "8 pairs", "pairs.csv", "3 direct", "2 related", "1 tangential")
     assert "next: bakeoff grade import task pairs.csv --who NAME\n" in said
-    assert "pairs.csv: exists already" in say(tmp_path, "grade", "export", "task", code=2)
-    assert "let its name end in .csv" in say(tmp_path, "grade", "export", "task", "--out", "pairs.xlsx", code=2)
+    says(say(tmp_path, "grade", "export", "task", code=2), "pairs.csv")
+    says(say(tmp_path, "grade", "export", "task", "--out", "pairs.xlsx", code=2))
     with (tmp_path / "pairs.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 8
@@ -122,7 +118,7 @@ def test_pairs_go_out_as_a_table_and_come_back_with_grades(tmp_path: Path) -> No
         "grade": "", "query_text": "digging for copper", "title": "Copper", "text": "a copper mine in the hills",
         "query": "q1", "document": "d 1",
     }  # fmt: skip
-    assert "no row has a grade" in say(tmp_path, "grade", "import", "task", "pairs.csv", code=2)
+    says(say(tmp_path, "grade", "import", "task", "pairs.csv", code=2), "pairs.csv")
     for row, grade in zip(rows, ["3", "", "0", "1.0"], strict=False):  # a spreadsheet may write 1 so
         row["grade"] = grade
     with (tmp_path / "graded.csv").open("w", encoding="utf-8", newline="") as file:
@@ -130,23 +126,20 @@ def test_pairs_go_out_as_a_table_and_come_back_with_grades(tmp_path: Path) -> No
         writer.writeheader()
         writer.writerows(rows)
     said = say(tmp_path, "grade", "import", "task", "graded.csv", "--who", "ada")
-    assert "3 grades imported: task/annotations/ada.json\nwithout a grade, left out: 5 rows\n" in said
+    says(said, "3 grades", "task/annotations/ada.json", "5 rows")
     assert said.endswith("next: bakeoff grade export task --ungraded --out rest.csv\n      bakeoff validate task\n")
-    assert (
-        "relevant: bakeoff grade task --lineup bakeoff.toml --ungraded, or as a table: "
-        "bakeoff grade export task --lineup bakeoff.toml --ungraded --out rest.csv "
-    ) in " ".join(say(tmp_path, "validate", "task").split())
+    said = " ".join(say(tmp_path, "validate", "task").split())
+    assert "bakeoff grade task --lineup bakeoff.toml --ungraded," in said
+    assert "bakeoff grade export task --lineup bakeoff.toml --ungraded --out rest.csv " in said
     assert TaskFolder.open(str(folder)).task.judgments == {"q1": {"d 1": 3, "003": 0, "d4": 1}}
-    assert "5 of them have no grade yet\n5 pairs written: rest.csv" in say(
-        tmp_path, "grade", "export", "task", "--ungraded", "--out", "rest.csv"
-    )
+    says(say(tmp_path, "grade", "export", "task", "--ungraded", "--out", "rest.csv"), "5", "5 pairs", "rest.csv")
 
 
 def test_an_exported_pool_is_the_one_that_is_graded(tmp_path: Path) -> None:
     folder = made(tmp_path, native)
     (tmp_path / "words.toml").write_text('task = "task"\n[[contender]]\nranker = "bm25"\n')
     command = ["grade", "export", "task", "--lineup", "words.toml", "--all-below", "1", "--depth", "1"]
-    assert "2 pairs of 8: the first 1 of bm25\n2 pairs written" in say(tmp_path, *command)
+    says(say(tmp_path, *command), "2 pairs", "bm25")
     pool = json.loads((folder / "annotations" / "pool.json").read_text())["pairs"]
     with (tmp_path / "pairs.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = [(row["query"], row["document"]) for row in csv.DictReader(file)]
@@ -191,11 +184,8 @@ def test_all_wrong_rows_are_named_at_once(tmp_path: Path) -> None:
     before = digests(folder)
     (tmp_path / "two.csv").write_text("query,document,grade\nq1,d9,1\nq1,d4,1\nq7,d4,0\nq2,d4,8\n")
     said = say(tmp_path, "grade", "import", "task", "two.csv", code=2)
-    assert (
-        "two.csv: line 2: the task has no document 'd9'\n  line 4: the task has no query 'q7'\n"
-        "  line 5: grade 8 is out of range\n  remedy: add it to the task, or leave this grade out; "
-    ) in said
+    says(said, "two.csv", "'d9'", "'q7'", "5", "8")
     (tmp_path / "many.csv").write_text("query,document,grade\n" + "".join(f"q1,e{at},1\n" for at in range(13)))
     said = say(tmp_path, "grade", "import", "task", "many.csv", code=2)
-    assert "  line 11: the task has no document 'e9'\n  and 3 more\n" in said
+    says(said, "11", "'e9'", "3")
     assert digests(folder) == before

@@ -16,8 +16,10 @@ from bakeoff_providers.options import options_of, type_words
 from bakeoff_providers.registry import Registry
 from typer.testing import CliRunner
 
+from tests.errors import refuses, says
+
 DOCS = Path(__file__).parent.parent.parent / "docs"
-ENTRIES = [entry_of(sort, name) for sort in sorts() for name in sort.registry.names()] + [lineup_entry()]
+ENTRIES = [entry_of(sort, name) for sort in sorts() for name in sort.registry.builtin] + [lineup_entry()]
 
 
 class Shelf(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -107,7 +109,7 @@ def test_options_come_from_the_signature_and_from_what_it_hands_on() -> None:
 def test_a_plugin_of_another_package_gets_its_entry() -> None:
     entry = entry_of(Sort(BOXES, "boxes", "box"), "box")
     assert entry.about == "A store of another package."
-    assert entry.install == "install: pip install 'bakeoff[boxes]'"
+    says(entry.install, "'bakeoff[boxes]'")
     assert [table.paths for table in entry.tables] == [(), ("shelf",)]
 
 
@@ -115,17 +117,16 @@ def test_a_plugin_of_another_package_gets_its_entry() -> None:
     ("options", "problem", "remedy"),
     [
         ({"size": "big"}, "'big' is not an integer", ""),
-        ({"size": 1, "colour": "bleu"}, "'bleu' is not one of: red, blue", "did you mean 'blue'?"),
-        ({"size": 1, "color": "red"}, "box 'box' has no option 'color'", "did you mean 'colour'?"),
-        ({"size": 1, "folder": "x"}, "box 'box' has no option 'folder'", "did you mean 'colour'?"),
-        ({}, "box 'box' needs size (how much goes in)", "`bakeoff options box` lists all that it takes"),
+        ({"size": 1, "colour": "bleu"}, "'bleu'", "'blue'"),
+        ({"size": 1, "color": "red"}, "'color'", "'colour'"),
+        ({"size": 1, "folder": "x"}, "'folder'", "'colour'"),
+        ({}, "size", "`bakeoff options box`"),
     ],
 )
 def test_options_are_held_to_what_they_declare(options: dict[str, Any], problem: str, remedy: str) -> None:
-    with pytest.raises(InputError) as raised:
+    with refuses(InputError, problem) as raised:
         BOXES.check_options("box", options, whole=True)
-    assert raised.value.problem == problem
-    assert raised.value.remedy == remedy
+    assert remedy in raised.value.remedy
 
 
 def test_a_name_that_two_registries_know_shows_both() -> None:
@@ -134,7 +135,7 @@ def test_a_name_that_two_registries_know_shows_both() -> None:
 
 def test_the_command_prints_options_for_people_and_programs() -> None:
     text = CliRunner().invoke(app, ["options", "minilm"]).stdout
-    assert "install: pip install 'bakeoff[minilm]'" in text
+    says(text, "'bakeoff[minilm]'")
     assert '"fp32" or "int8"' in text
     (faiss, existing) = json.loads(CliRunner().invoke(app, ["options", "faiss", "--json"]).stdout)
     probes = next(option for option in faiss["tables"][0]["options"] if option["name"] == "nprobe")
@@ -144,8 +145,8 @@ def test_the_command_prints_options_for_people_and_programs() -> None:
 
 def test_the_command_alone_lists_every_name() -> None:
     text = CliRunner().invoke(app, ["options"]).stdout
-    assert all(name in text for sort in sorts() for name in sort.registry.names())
-    assert json.loads(CliRunner().invoke(app, ["options", "--json"]).stdout)["ranker"] == ["bm25"]
+    assert all(name in text for sort in sorts() for name in sort.registry.builtin)
+    assert json.loads(CliRunner().invoke(app, ["options", "--json"]).stdout)["ranker"][0] == "bm25"
 
 
 @pytest.mark.parametrize("word", ["retriever", "retrievers"])
@@ -153,13 +154,13 @@ def test_the_word_for_a_sort_lists_its_plug_ins(word: str) -> None:
     shown = CliRunner().invoke(app, ["options", word]).stdout
     assert "function" in shown
     assert "http" in shown
-    assert "retriever = { … } in a [[contender]]" in shown
+    says(shown, "[[contender]]")
 
 
 def test_a_misspelt_name_gets_a_suggestion() -> None:
     raised = CliRunner().invoke(app, ["options", "fiass"]).exception
     assert isinstance(raised, InputError)
-    assert raised.remedy == "did you mean 'faiss'?"
+    says(raised.remedy, "'faiss'")
 
 
 def test_a_lineup_has_its_keys_on_one_page() -> None:

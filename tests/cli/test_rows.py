@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.errors import says
 from tests.native_task import native_files, write_lineup
 from tests.terminal import bakeoff
 
@@ -14,8 +15,8 @@ def test_no_row_that_ran_is_exit_1_without_a_result(tmp_path: Path) -> None:
     write_lineup(tmp_path, native_files(), contenders=LOST)
     done = bakeoff("run", "own.toml", cwd=tmp_path)
     assert done.returncode == 1
-    assert "fake@900+faiss: not run: fake@900+faiss: 900 dimensions asked for" in done.stderr
-    assert "no contender ran, so there is no result and no verdict" in done.stderr
+    assert "fake@900+faiss: fake@900+faiss: 900 dimensions asked for" in done.stderr
+    assert "error: nothing ran: 1 failed" in done.stderr
     assert "Traceback" not in done.stderr
     assert not list((tmp_path / "results").glob("*/*"))
 
@@ -25,5 +26,5 @@ def test_the_other_rows_are_written_and_verbose_has_the_traceback(tmp_path: Path
     done = bakeoff("--verbose", "run", "own.toml", "--no-charts", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Traceback" in done.stderr
-    assert "900 dimensions asked for" in done.stdout
+    says(done.stdout, "900 dimensions")
     assert list((tmp_path / "results").glob("*/metrics_summary.json"))

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from bakeoff.core.facts import fact
 from bakeoff.results.schema import read_detailed, read_summary
 
 from tests.native_task import native_files, write_lineup
@@ -17,23 +18,17 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 BREAKS = {
     "the page": "from bakeoff.report import result_page as broken; broken.page = fail",
-    "the table in the terminal": "from bakeoff.report import terminal as broken; broken.terminal = fail",
+    "the table in the terminal": "from bakeoff.report import first_screen as broken; broken.screen_lines = fail",
     "all of rendering": "import bakeoff.report as broken; broken.render = fail",
 }
 ADDITIONS = {
-    "the table against the best": "from bakeoff.results import summary as broken; broken.with_standings = fail",
-    "the table against the best ": "from bakeoff.results import summary as broken; broken.standing_sections = fail",
-    "the pairs that may turn the verdict": (
-        "from bakeoff.results import summary as broken; broken.possible_winners = fail"
-    ),
-    "the table of unjudged documents": "from bakeoff.results import summary as broken; broken.unjudged_sections = fail",
-    "the tables by language and length": (
-        "from bakeoff.results import summary as broken; broken.breakdown_sections = fail"
-    ),
-    "the commands for trec_eval": "from bakeoff.results import summary as broken; broken.trec_commands = fail",
-    "the tables of kind 'graded'": "from bakeoff.tasks.kinds.base import TaskKind; TaskKind.extras = fail",
-    "the table of second stages": "from bakeoff.running import runner as broken; broken.with_gains = fail",
-    "the warnings about this task": "from bakeoff.running import runner as broken; broken.task_warnings = fail",
+    "possible_winners": ("from bakeoff.results import summary as broken; broken.possible_winners = fail"),
+    "unjudged": "from bakeoff.results import summary as broken; broken.unjudged_sections = fail",
+    "breakdowns": ("from bakeoff.results import summary as broken; broken.breakdown_sections = fail"),
+    "trec_commands": "from bakeoff.results import summary as broken; broken.trec_commands = fail",
+    "kind_tables": "from bakeoff.tasks.kinds.base import TaskKind; TaskKind.extras = fail",
+    "second_stages": "from bakeoff.running import runner as broken; broken.with_gains = fail",
+    "task_warnings": "from bakeoff.running import runner as broken; broken.task_warnings = fail",
 }
 
 
@@ -78,7 +73,7 @@ def test_an_addition_that_fails_costs_itself_and_not_the_figures(tmp_path: Path,
     (folder,) = (tmp_path / "results").iterdir()
     summary = read_summary(folder)
     assert summary.ran[0].measures["ndcg@10"].mean > 0
-    assert f"{what.strip()} could not be made (RuntimeError: no ink)" in summary.warnings
+    assert fact("not_made", part=what, reason="RuntimeError: no ink") in summary.warnings
 
 
 def test_tuned_weights_that_fail_cost_themselves(tmp_path: Path) -> None:
@@ -91,7 +86,7 @@ def test_tuned_weights_that_fail_cost_themselves(tmp_path: Path) -> None:
     done = _bakeoff(tmp_path, broken, "run", lineup.name, "--no-charts", "--tune-weights")
     assert done.returncode == 0, done.stderr
     (folder,) = (tmp_path / "results").iterdir()
-    assert "the table of tuned weights could not be made (RuntimeError: no ink)" in read_summary(folder).warnings
+    assert fact("not_made", part="tuned_weights", reason="RuntimeError: no ink") in read_summary(folder).warnings
 
 
 DEAD = "import pathlib; from bakeoff.core import drawing; drawing._CHILD = pathlib.Path('dead.py')"

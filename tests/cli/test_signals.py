@@ -17,6 +17,7 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import Settings, run
 from bakeoff.search.stores.scratch import LOCK, PREFIX, collect, scratch
 
+from tests.errors import says
 from tests.native_task import native_files, ungraded_task, write_lineup
 from tests.terminal import bakeoff
 from tests.wire import PROXIES, Fault, WireServer
@@ -67,12 +68,12 @@ def test_ctrl_c_is_the_ordinary_end_of_grading(tmp_path: Path, number: signal.Si
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert "Open http://127.0.0.1" in process.stdout.readline()
-    assert process.stdout.readline() == "Ctrl-C ends it.\n"
+    says(process.stdout.readline())
     time.sleep(0.3)  # until it serves
     process.send_signal(number)
     said, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == code, errors
-    assert said.endswith("graded: nothing is written\n")
+    says(said, "0 of 6 graded")
     assert ("interrupted" in errors) == (code != 0)
 
 
@@ -189,7 +190,7 @@ def test_a_folder_that_can_not_be_written_is_found_before_anything_is_asked(tmp_
             OPENAI_API_KEY="k" * 20,
         )  # fmt: skip
     assert done.returncode == 2
-    assert "can't be written" in done.stderr
+    says(done.stderr, "proc/results")
     assert wire.embeddings() == []
 
 

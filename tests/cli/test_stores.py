@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.errors import says
 from tests.terminal import bakeoff
 from tests.wire import PROXIES, WireServer
 
@@ -18,7 +19,7 @@ def test_a_sweep_writes_figures_words_and_pictures(tmp_path: Path) -> None:
         "--set", "faiss.index=HNSW8", "--set", "hnswlib.m=8", "--set", "ef=10", "--set", "ef=200", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "is enough for 0.99" in done.stdout
+    says(done.stdout, "0.99")
     (folder,) = (tmp_path / "results").iterdir()
     assert {file.name for file in folder.iterdir()} == {
         "sweep.json",
@@ -35,7 +36,7 @@ def test_load_and_footprint_write_theirs(tmp_path: Path) -> None:
     where = ("--synthetic", "1000", "--dimensions", "16")
     done = bakeoff("loadtest", *where, "--clients", "1", "--seconds", "0.2", "--rate", "20", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "The knee is at 1 client:" in done.stdout
+    assert "1 client" in done.stdout
     done = bakeoff("footprint", *where, "--store", "usearch", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "100,000,000" in done.stdout
@@ -49,7 +50,7 @@ def test_conditions_write_theirs(tmp_path: Path) -> None:
     where = ("--synthetic", "200", "--dimensions", "8", "--store", "usearch")
     done = bakeoff("loadtest", *where, "--writes", "5", "--seconds", "0.2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "usearch: can't be searched during a write" in done.stdout
+    says(done.stdout, "usearch:", "write,")
     (folder,) = (tmp_path / "results").iterdir()
     (line,) = json.loads((folder / "conditions.json").read_text())["writes"]
     assert [phase["name"] for phase in line["phases"]] == ["before", "during", "after"]
@@ -68,7 +69,7 @@ def test_an_endpoint_says_its_cost_first_and_writes_its_figures(
         done = bakeoff(*asked, *size, "--max-cost", "0.00001", cwd=tmp_path)
         assert (done.returncode, wire.requests) == (2, [])
         assert "1 settings, 3 requests, about" in done.stderr
-        assert "more than $1e-05" in done.stderr
+        says(done.stderr, "$1e-05")
         done = bakeoff(*asked, *size, "--max-cost", "1", "--documents", "5000", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
     assert "5,000" in done.stdout
@@ -81,31 +82,31 @@ def test_a_line_ups_own_vectors_are_taken(tmp_path: Path) -> None:
     done = bakeoff("sweep", "--contender", "fake", "--set", "index=Flat", "--rounds", "1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Sweep: wikipedia by fake, 20 queries" in done.stdout
-    assert "too few to tell stores apart" in done.stdout
-    assert "Of the line-up's stores chroma is not tested here: --store chroma\n" in done.stdout
+    says(done.stdout, "--synthetic", "--vectors")
+    says(done.stdout, "line-up", "--store chroma")
     both = ("--store", "faiss", "--store", "chroma", "--set", "faiss.index=Flat")
     done = bakeoff("sweep", "--contender", "fake", *both, "--rounds", "1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "not tested here" not in done.stdout
+    assert "--store chroma" not in done.stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["sweep", "--store", "fais"], "did you mean 'faiss'?"),
-        (["sweep", "--set", "speed=1", "--synthetic", "100"], "no option 'speed'"),
-        (["sweep", "--set", "usearch.ef=1", "--synthetic", "100"], "'usearch' is not among the stores"),
-        (["sweep", "--vectors", "none.npy"], "none.npy: no such file"),
+        (["sweep", "--store", "fais"], "'faiss'"),
+        (["sweep", "--set", "speed=1", "--synthetic", "100"], "'speed'"),
+        (["sweep", "--set", "usearch.ef=1", "--synthetic", "100"], "'usearch'"),
+        (["sweep", "--vectors", "none.npy"], "none.npy"),
         (["sweep", "--queries", "q.npy"], "--queries needs --vectors"),
-        (["loadtest", "--store", "faiss", "--store", "chroma"], "one store at a time"),
-        (["loadtest", "--set", "ef=1", "--set", "ef=2", "--synthetic", "100"], "ef is set 2 times"),
-        (["loadtest", "--writes", "5", "--rate", "9", "--synthetic", "100"], "are for searches alone"),
-        (["footprint", "--set", "index", "--synthetic", "100"], "is not key=value"),
+        (["loadtest", "--store", "faiss", "--store", "chroma"], "--store"),
+        (["loadtest", "--set", "ef=1", "--set", "ef=2", "--synthetic", "100"], "2 times"),
+        (["loadtest", "--writes", "5", "--rate", "9", "--synthetic", "100"], "--clients"),
+        (["footprint", "--set", "index", "--synthetic", "100"], "'index'"),
     ],
 )
 def test_bad_input_ends_with_2_and_no_file(tmp_path: Path, arguments: list[str], said: str) -> None:
     done = bakeoff(*arguments, cwd=tmp_path)
     assert done.returncode == 2, done.stdout + done.stderr
-    assert said in done.stderr
+    says(done.stderr, said)
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.iterdir())

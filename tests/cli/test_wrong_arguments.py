@@ -14,6 +14,7 @@ from bakeoff.core.paths import root, task_file
 from bakeoff.lineup.checks import MOST
 
 from tests import terminal
+from tests.errors import says
 
 ROOT = Path(__file__).parents[2]
 POOL = root() / "corpora" / "wikipedia" / "articles.json"
@@ -44,41 +45,40 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["report", REFERENCE, "--out", "taken"], "taken: is a folder"),
-        (["select", str(POOL), "--out", "taken"], "taken: is a folder"),
-        (["agreement", "wikipedia", "--out", "taken"], "taken: is a folder"),
-        (["corpus", "import", "docs", "--out", "taken"], "taken: is a folder"),
-        (["corpus", "import", "docs", "--out", "file/below.json"], "file: is not a folder"),
-        (["queries", "generate", str(POOL), "--out", "file"], "file: is not a folder"),
-        (["sweep", "--synthetic", "99999999999"], "GB are free"),
+        (["report", REFERENCE, "--out", "taken"], "taken"),
+        (["select", str(POOL), "--out", "taken"], "taken"),
+        (["agreement", "wikipedia", "--out", "taken"], "taken"),
+        (["corpus", "import", "docs", "--out", "taken"], "taken"),
+        (["corpus", "import", "docs", "--out", "file/below.json"], "file"),
+        (["queries", "generate", str(POOL), "--out", "file"], "file"),
+        (["sweep", "--synthetic", "99999999999"], "GB"),
         (["run", "--offline", "--time-hosted", "5"], "--time-hosted"),
-        (["grade", "wikipedia", "--judge", "llm", "--set", "temperature=hot", "--dry-run"], "'hot' is not a number"),
-        (["grade", "wikipedia", "--judge", "llm", "--set", "price_in=cheap", "--dry-run"], "'cheap' is not a number"),
-        (["show", "latest"], "no result under results/ yet"),
-        (["show", "lastest"], "did you mean 'latest'?"),
+        (["grade", "wikipedia", "--judge", "llm", "--set", "temperature=hot", "--dry-run"], "'hot'"),
+        (["grade", "wikipedia", "--judge", "llm", "--set", "price_in=cheap", "--dry-run"], "'cheap'"),
+        (["show", "latest"], "latest"),
+        (["show", "lastest"], "'latest'"),
         (["run", "docs"], "bakeoff init docs"),
-        (["run", "fil.toml"], "did you mean 'file.toml'?"),
-        (["run", "file2/fil.toml"], "file2/fil.toml: no such file\n  remedy: check the path"),
-        (["run", "nosuch.toml"], "nosuch.toml: no such file\n  remedy: check the path"),
+        (["run", "fil.toml"], "'file.toml'"),
+        (["run", "file2/fil.toml"], "file2/fil.toml"),
+        (["run", "nosuch.toml"], "nosuch.toml"),
         (
             ["run", "quotes.toml"],
-            "quotes.toml: is not valid TOML: Invalid value (at line 2, column 8): task = wiki  # x",
+            "quotes.toml",
         ),
-        (["run", "quotes.toml"], '  remedy: text needs quotes: task = "wiki"\n'),
-        (["show", "results/nosuch"], "remedy: A folder under results/ is a result"),
-        (["validate", "fil.toml"], "did you mean 'file.toml'?"),
-        (["validate", "docs"], "the folder 'docs' is no task: it has no task.toml"),
-        (["validate", "tsk"], "did you mean 'task'?"),
-        (["run", "file.toml"], "file.toml: task: unknown task 'tsk'"),
-        (["run", "file.toml"], "did you mean 'task'?"),
+        (["run", "quotes.toml"], '"wiki"'),
+        (["show", "results/nosuch"], "`latest`"),
+        (["validate", "fil.toml"], "'file.toml'"),
+        (["validate", "docs"], "task.toml"),
+        (["validate", "tsk"], "'task'"),
+        (["run", "file.toml"], "file.toml"),
+        (["run", "file.toml"], "'task'"),
     ],
 )
 def test_it_is_said_what_is_wrong_and_nothing_is_written(folder: Path, arguments: list[str], said: str) -> None:
     before = sorted(folder.rglob("*"))
     code, _, err = bakeoff(folder, *arguments)
     assert code == 2, err
-    assert said in err
-    assert "remedy:" in err or "is not a number" in err
+    says(err, said)
     assert [path for path in sorted(folder.rglob("*")) if "home" not in path.parts] == before
 
 
@@ -103,26 +103,31 @@ def test_a_baseline_is_another_result(folder: Path) -> None:
         summary.write_text(json.dumps(content | {"started": f"2026-01-{day}T00:00:00+00:00"}))
     code, out, err = bakeoff(folder, "gate", "latest", "--baseline", "results")
     assert code == 0, err
-    assert out.endswith("gate passed (ndcg@10) against tuesday\n")
+    assert out.startswith("gate passed")
+    assert "Baseline: tuesday." in out
     example = "\n  remedy: bakeoff gate results/sunday --baseline results/tuesday\n"
     code, _, err = bakeoff(folder, "gate", "latest")
-    assert (code, err) == (2, f"error: --baseline: not given: the result to compare with{example}")
+    assert code == 2
+    assert err.endswith(example)
+    says(err)
     code, _, err = bakeoff(folder, "gate", "latest", "--baseline", "latest")
-    assert (code, err) == (2, f"error: --baseline: latest is the result itself{example}")
+    assert code == 2
+    assert err.endswith(example)
+    says(err, "latest")
     for name in ("monday", "tuesday"):
         shutil.rmtree(folder / "results" / name)
     code, _, err = bakeoff(folder, "gate", "latest", "--baseline", "results")
     assert code == 2
-    assert "results holds no other result\n  remedy: make another result with `bakeoff run`\n" in err
+    says(err, "`bakeoff run`")
     code, _, err = bakeoff(folder, "gate", "latest", "--baseline", "docs")
     assert code == 2
-    assert "docs: is not a result" in err
+    says(err)
 
 
 def test_the_built_in_lineup_is_not_run_unnoticed(folder: Path) -> None:
     code, _, err = bakeoff(folder, "run", "--contender", "bm25", "--dry-run")
     assert code == 0, err
-    assert err.startswith("notice: no bakeoff.toml here: the built-in line-up is run")
+    says(err, "bakeoff.toml", "built-in", "line-up")
     (folder / "bakeoff.toml").write_text('task = "wikipedia"\n[[contender]]\nranker = "bm25"\n')
     assert bakeoff(folder, "run", "--dry-run")[2] == ""
 
@@ -143,8 +148,8 @@ def test_an_argument_that_is_written_as_an_option_is_explained(
 ) -> None:
     code, _, err = bakeoff(folder, *arguments)
     assert code == 2
-    assert "it is an argument, so write its value alone: " in err
-    assert err.endswith(f" {written}\n")
+    says(err)
+    says(err, f"{written}")
 
 
 def test_an_audit_of_a_person_says_who_can_be_audited(folder: Path) -> None:
@@ -153,20 +158,20 @@ def test_an_audit_of_a_person_says_who_can_be_audited(folder: Path) -> None:
         path.write_text(path.read_text().replace('"kind": "model"', '"kind": "person"'))
     code, _, err = bakeoff(folder, "audit", "mine", "annotator_a")
     assert code == 2
-    assert "no judge model is called 'annotator_a' (that is a person)" in err
-    assert "remedy: let one grade first: bakeoff grade mine --judge llm" in err
+    says(err, "'annotator_a'")
+    says(err, "bakeoff grade mine --judge llm")
 
 
 def test_a_home_that_is_a_file(folder: Path) -> None:
     code, _, err = bakeoff(folder, "run", "--contender", "fake", BAKEOFF_HOME=str(folder / "file"))
     assert code == 2
-    assert "BAKEOFF_HOME: is not a folder" in err
+    says(err, "BAKEOFF_HOME")
 
 
 def test_a_sweep_without_a_setting_that_works_names_the_cause(folder: Path) -> None:
     code, _, err = bakeoff(folder, "sweep", "--synthetic", "200", "--dimensions", "8", "--set", "index=HNSWW")
     assert code == 1
-    assert "no setting could be measured" in err
+    says(err)
     assert "HNSWW" in err
     assert not (folder / "results").exists()
 
@@ -202,7 +207,7 @@ def test_built_in_tasks_are_never_written_to_and_a_copy_can_be(folder: Path) -> 
     assert _digests(shipped) == before
     code, _, err = bakeoff(folder, "queries", "copy", "wikipedia", "mine")
     assert code == 2
-    assert "exists already" in err
+    says(err)
 
 
 def test_a_grading_that_grades_nothing_writes_nothing(folder: Path) -> None:
@@ -217,8 +222,8 @@ def test_help_of_grade_has_its_options_and_names_next(folder: Path) -> None:
     code, out, _ = bakeoff(folder, "grade", "--help")
     assert code == 0
     assert "--judge" in out
-    assert "grade next" in out
-    assert "whose [categories] are yours" in bakeoff(folder, "queries", "generate", "--help")[1]
+    says(out, "`bakeoff grade next TASK`")
+    says(bakeoff(folder, "queries", "generate", "--help")[1], "[categories]")
 
 
 def test_the_scholarships_run_without_pyarrow(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,9 +231,10 @@ def test_the_scholarships_run_without_pyarrow(folder: Path, monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     code, out, err = bakeoff(folder, "run", "scholarships", "--contender", "tfidf", "--no-charts")
     assert code == 0, err
-    assert "tfidf+faiss has the highest" in out
-    assert "NDCG@10 by label mode, over profiles with a label" in out
+    assert "Only tfidf ran" in out
     assert "N/A for ivan, lena" in out
+    _, full, _ = bakeoff(folder, "show", "latest", "--full")
+    assert "NDCG@10 by label mode, over profiles with a label" in full
 
 
 def test_what_is_there_is_not_written_over_without_force(folder: Path) -> None:
@@ -270,7 +276,7 @@ def test_templates_ask_about_places_only_where_there_are_some(folder: Path) -> N
 def test_no_option_takes_what_is_no_number(folder: Path, option: str, value: str) -> None:
     code, _, err = bakeoff(folder, *option.split(), value)
     assert code == 2
-    assert "is no number that can be kept to" in err or "is not in the range" in err
+    says(err, option.split()[-1])
 
 
 @pytest.mark.parametrize(
@@ -282,7 +288,7 @@ def test_no_option_takes_what_is_no_number(folder: Path, option: str, value: str
 def test_numbers_beyond_any_machine_are_refused(folder: Path, arguments: str) -> None:
     code, _, err = bakeoff(folder, *arguments.split())
     assert code == 2
-    assert "is not in the range" in err
+    says(err)
 
 
 def test_the_command_line_has_the_line_ups_bound_of_rounds() -> None:

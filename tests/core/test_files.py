@@ -18,6 +18,8 @@ from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.errors import refuses
+
 
 def test_a_folder_appears_when_it_is_complete(tmp_path: Path) -> None:
     def fill(draft: Path) -> None:
@@ -77,7 +79,7 @@ def test_nesting_without_end_is_bad_input(tmp_path: Path, name: str, content: st
 
 
 def test_a_null_byte_in_a_name_is_bad_input(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="null byte"):
+    with refuses(InputError):
         read_json(tmp_path / "a\0b.json", Any)
 
 
@@ -107,7 +109,7 @@ def test_a_table_that_unpacks_to_much_takes_little_memory(tmp_path: Path) -> Non
     path.write_bytes(gzip.compress(b"id,text\n1,\xff\n" + b"2,a\n" * (16 << 20), 1))
     tracemalloc.start()
     try:
-        with pytest.raises(InputError, match=r"is not UTF-8 \(byte 10\)"):
+        with refuses(InputError, "UTF-8", "10", file="documents.csv.gz"):
             list(read_table(path).rows)
         assert tracemalloc.get_traced_memory()[1] < 16 << 20  # unpacked it has 64 MB
     finally:
@@ -149,5 +151,5 @@ def test_the_line_of_an_error_after_a_comment_is_the_one_in_the_file(tmp_path: P
 
 def test_a_key_that_is_there_twice_is_seen_through_comments(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text('{"a": 1, // http://x "\n "a": 2}')
-    with pytest.raises(InputError, match="'a' is there twice"):
+    with refuses(InputError, "'a'", file="x.json"):
         check_keys_once(tmp_path / "x.json")

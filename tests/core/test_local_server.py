@@ -14,7 +14,7 @@ import pytest
 from bakeoff.core import local_server
 from bakeoff.core.local_server import LocalHandler, LocalServer
 from bakeoff.extensions.testsets import annotate
-from bakeoff.extensions.testsets.grading_session import GradingSession
+from bakeoff.extensions.testsets.annotate import GradingSession
 from bakeoff.report.site import Site
 
 from tests.native_task import open_task, ungraded_task

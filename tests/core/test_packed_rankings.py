@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from bakeoff.core.packed_rankings import PackedRankings
-from bakeoff.core.ranking import Ranking
+from bakeoff.core.ranking import PackedRankings, Ranking
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from bakeoff.core.sampling import order_key
+from bakeoff.core.hashing import order_key
 from hypothesis import given
 from hypothesis import strategies as st
 

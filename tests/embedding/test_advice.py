@@ -11,11 +11,13 @@ import msgspec
 import numpy as np
 import pytest
 from bakeoff.cli.main import app
+from bakeoff.core.facts import Remark
 from bakeoff.core.task import Document
-from bakeoff.embedding.contender_chunking import ContenderChunking, contender_chunks
+from bakeoff.embedding.chunking import ContenderChunking, contender_chunks
 from bakeoff.embedding.preflight import too_long
 from bakeoff.lineup.from_python import lineup_of
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.report.verdict_words import further_sentences
 from bakeoff.results.summary import summarise
 from bakeoff.running.runner import Settings, run
 from bakeoff.running.stages import Scored
@@ -23,8 +25,10 @@ from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role
 from typer.testing import CliRunner
 
+from tests.facts import arguments, ids
 from tests.native_task import native_files, pages, write_lineup
 from tests.providers.real_weights import require
+from tests.services import HOSTED, KEYS
 from tests.wire import PROXIES, WireServer
 
 pytestmark = pytest.mark.slow
@@ -39,7 +43,7 @@ HARD = {  # few characters per token, in one way or another
     6: ("Short", "sailing lake"),
 }
 GRADES = {"q1": {"1": 1}}
-Asked = tuple[Scored, list[str]]
+Asked = tuple[Scored, list[Remark]]
 
 
 def row_of(folder: Path, contender: str, chunking: str = "") -> Asked:
@@ -50,7 +54,7 @@ def row_of(folder: Path, contender: str, chunking: str = "") -> Asked:
         head='measures = ["mrr"]\nrounds = 1',
         contenders=f'[[contender]]\n{contender}\nstore = "faiss"\n{chunking}\n',
     )
-    said: list[str] = []
+    said: list[Remark] = []
     outcome = run(Lineup.read(file), Settings(notice=said.append))
     assert outcome.not_run == []
     return outcome.ran[0], said
@@ -62,10 +66,9 @@ def truncated(row: Scored) -> int:
     return row.search.embedding.usage[Role.DOCUMENT].truncated
 
 
-def advice_of(said: list[str]) -> str:
-    (line,) = [sentence for sentence in said if "chunking = " in sentence]
-    assert line.endswith(" shows whether chunks do better")  # whether they do nobody knows before
-    return line.partition(" of its own with ")[2].removesuffix(" shows whether chunks do better")
+def advice_of(said: list[Remark]) -> str:
+    (cut,) = arguments(said, "too_long")
+    return f'chunking = {{ strategy = "recursive", size = {cut["chunk_size"]}, unit = "{cut["chunk_unit"]}" }}'
 
 
 @pytest.mark.parametrize(
@@ -78,13 +81,13 @@ def test_models_that_run_here(tmp_path: Path, contender: str) -> None:
     assert truncated(cut) >= 4
     whole, then = row_of(tmp_path, contender, advice_of(said))
     assert truncated(whole) == 0
-    assert not [sentence for sentence in then if "chunking" in sentence]
+    assert "too_long" not in ids(then)
 
 
 @pytest.mark.parametrize("name", ["use", "wordllama"])
 def test_models_without_a_limit_read_to_the_end(name: str, tmp_path: Path) -> None:
     _, said = row_of(tmp_path, f'provider = "{name}"')
-    assert not [sentence for sentence in said if "chunking" in sentence]
+    assert "too_long" not in ids(said)
     provider = PROVIDERS.create(name)
     start = "the harbour of the old town " * 80
     one, other = provider.embed([f"{start} copper", f"{start} volcano"], Role.DOCUMENT).vectors
@@ -113,13 +116,10 @@ class Late(Provider):
 def test_advice_where_only_the_model_can_tell() -> None:
     corpus = {str(number): {"title": title, "text": text} for number, (title, text) in HARD.items()}
     task = {"corpus": corpus, "queries": {"q1": "ships"}, "qrels": GRADES}
-    said: list[str] = []
+    said: list[Remark] = []
     run(lineup_of({"late": Late()}, task, measures=["mrr"], rounds=1), Settings(notice=said.append))
-    assert [
-        line
-        for line in said
-        if "5 of 6 texts are longer than the 100 tokens that late reads, and are cut there" in line
-    ]
+    (cut,) = arguments(said, "too_long")
+    assert (cut["long"], cut["texts"], cut["tokens"], cut["estimated"]) == (5, 6, 100, False)
     chunking = tomllib.loads(advice_of(said))["chunking"]
     chunks = [
         chunk.text
@@ -152,12 +152,10 @@ def test_cut_texts_are_told_before_anything_is_graded_and_stay_in_the_verdict(tm
         assert told.output.count("warning: ") == 1  # nothing of the row that has chunks
     (tmp_path / "truth.json").write_text('{"grades": {"q1": {"5": 1}, "q2": {"6": 1}}}')
     summary = summarise(run(Lineup.read(file)))
-    said = [sentence for sentence in summary.verdict.sentences if "beginning alone" in sentence]
-    assert said == [
-        "minilm+faiss and minilm+chroma read the beginning alone of about 4 of 6 texts, which are longer than the "
-        "model's context: see the notes."
-    ]
-    assert not [warning for row_ in summary.rows for warning in row_.warnings if "will be" in warning]
+    known = {row_.label: row_.cut for row_ in summary.ran}
+    assert known["minilm+faiss"] == known["minilm+chroma"] == (4, 6)
+    assert any("minilm+faiss and minilm+chroma truncated" in sentence for sentence in further_sentences(summary))
+    assert [ids(row_.warnings) for row_ in summary.ran] == [["too_long", "truncated"], ["too_long", "truncated"], []]
 
 
 def test_texts_of_few_characters_for_each_token_are_found_too_long_before_the_run() -> None:
@@ -177,13 +175,13 @@ def tokenizers() -> list[Callable[[str], int]]:
     return [PROVIDERS.create(name).count_tokens for name in ("granite", "wordllama")]
 
 
-@pytest.mark.parametrize("name", ["openai", "voyage", "gemini", "cohere", "ollama"])
+@pytest.mark.parametrize("name", HOSTED)
 def test_hosted_models_get_texts_within_their_context(
     name: str, tmp_path: Path, tokenizers: list[Callable[[str], int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable in PROXIES:
         monkeypatch.delenv(variable, raising=False)
-    for variable in ("OPENAI_API_KEY", "VOYAGE_API_KEY", "GEMINI_API_KEY", "CO_API_KEY"):
+    for variable in KEYS:
         monkeypatch.setenv(variable, "sk-0123456789abcdef")
     context = 200
     with WireServer() as wire:
@@ -193,7 +191,7 @@ def test_hosted_models_get_texts_within_their_context(
         assert longest > context
         wire.requests.clear()
         _, then = row_of(tmp_path, contender, advice_of(said))
-        assert not [sentence for sentence in then if "chunking" in sentence]
+        assert "too_long" not in ids(then)
         sent = [text for request in wire.requests for text in request.texts]
     assert len(sent) > len(HARD)
     assert max(count(text) for text in sent for count in tokenizers) <= context

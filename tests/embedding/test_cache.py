@@ -27,6 +27,8 @@ from bakeoff_providers.errors import EmbeddingFailed, InputError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.errors import refuses, says
+
 IDENTITY: dict[str, str | int | float | bool | None] = {
     "provider": "p",
     "model": "m",
@@ -298,7 +300,7 @@ def test_the_first_vector_fixes_the_dimension(tmp_path: Path) -> None:
     space = VectorCache(tmp_path).space(OPEN)
     space.put(["a"], ROWS[:1], tokens=1)
     for opened in (space, VectorCache(tmp_path).space(OPEN)):
-        with pytest.raises(EmbeddingFailed, match=r"3 dimensions, but .* have 4"):
+        with refuses(EmbeddingFailed, "3", "4"):
             opened.put(["b"], ROWS[:1, :3], tokens=1)
         assert "b" not in opened
         np.testing.assert_array_equal(opened.get(["a"])[0], ROWS[:1])
@@ -363,12 +365,12 @@ def test_a_disk_that_takes_nothing_is_found_before_anything_is_asked(tmp_path: P
     (tmp_path / "file").write_text("")
     command = [sys.executable, "-c", REFUSED, str(tmp_path / where), how]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    assert "can't be written" in done.stdout
+    says(done.stdout)
 
 
 def test_a_disk_that_is_too_small_is_found_before_anything_is_asked(tmp_path: Path) -> None:
     space = VectorCache(tmp_path).space(IDENTITY)
-    with pytest.raises(InputError, match="MB are free"):
+    with refuses(InputError, "MB"):
         space.check_writable(1 << 55)
     space.check_writable(10)
     assert not list(space.folder.glob(".probe"))
@@ -425,10 +427,10 @@ def test_the_room_that_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyP
         space.check_writable(1000)
         free["bytes"] = 0
         space.check_writable(1000)  # looked for already
-        with pytest.raises(InputError, match="0 MB are free"):
+        with refuses(InputError, "MB"):
             space.check_writable(1001)
         free["bytes"] = 1001 * each - 1
-        with pytest.raises(InputError, match="of vectors are to come"):
+        with refuses(InputError, "MB"):
             space.check_writable(1001)
         free["bytes"] += 1
         space.check_writable(1001)

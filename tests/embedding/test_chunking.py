@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import pytest
 from bakeoff.core.task import ChunkStrategy, Document, DocumentChunking
-from bakeoff.embedding.chunking import document_chunks, sentences
-from bakeoff.embedding.contender_chunking import ContenderChunking, contender_chunks
+from bakeoff.embedding.chunking import ContenderChunking, contender_chunks, document_chunks, sentences
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.errors import refuses
 
 TEXT = "One two three. Four five six seven. Eight nine."
 
@@ -31,7 +31,7 @@ def test_title_and_text_are_fields_of_every_document() -> None:
         "soft",
     ]
     assert [chunk.text for chunk in contender_chunks(document, "title", ContenderChunking("whole"))] == ["Cats"]
-    with pytest.raises(InputError, match="document '1' has no field 'titel'") as caught:
+    with refuses(InputError, "'1'", "'titel'", place="field") as caught:
         document.whole("titel")
     assert "'title'" in str(caught.value.remedy)
 

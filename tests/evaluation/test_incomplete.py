@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import dcg_score
 
+from tests.errors import refuses
 from tests.examples import examples
 
 QUERIES = ["q1", "q2", "q3"]
@@ -60,6 +61,21 @@ def test_infap_of_a_sampled_pool_is_trec_evals(run: Run, judgments: Judgments) -
     theirs = pytrec_eval.RelevanceEvaluator(pooled, {"infAP"}).evaluate(run)
     expected = [theirs[query]["infAP"] for query in QUERIES]
     assert ours("infap(pool=ranked)", run, judgments) == pytest.approx(expected, abs=1e-9)
+
+
+SAMPLED = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(-1, 3), min_size=1, max_size=14)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(RUNS, st.fixed_dictionaries(dict.fromkeys(QUERIES, SAMPLED)))
+def test_documents_marked_as_pooled_are_trec_evals(run: Run, judgments: Judgments) -> None:
+    """They count for infAP, and are unjudged for every other measure."""
+    names = {"infap": "infAP", "bpref": "bpref", "map": "map", "ndcg@5": "ndcg_cut_5", "rprec": "Rprec"}
+    wanted = {"infAP", "bpref", "map", "ndcg_cut.5", "Rprec"}
+    theirs = pytrec_eval.RelevanceEvaluator(judgments, wanted).evaluate(run)
+    for text, name in names.items():
+        expected = [theirs.get(query, {}).get(name, 0.0) for query in QUERIES]
+        assert ours(text, run, judgments) == pytest.approx(expected, abs=1e-9), text
 
 
 @settings(max_examples=examples(100), deadline=None)
@@ -135,7 +151,7 @@ def test_the_residual_is_what_rbp_gains_when_the_unjudged_are_relevant(
 
 
 def test_err_refuses_a_grade_above_its_scale() -> None:
-    with pytest.raises(InputError, match=r"grade 4 is above max=3"):
+    with refuses(InputError, "4", "3"):
         ours("err(max=3)@5", {"q1": {"a": 1.0}}, {"q1": {"a": 4}})
 
 

@@ -6,12 +6,15 @@ import math
 import numpy as np
 import pytest
 from bakeoff.core.ranking import ordered
-from bakeoff.evaluation.measures import Measure, deepest, families
+from bakeoff.evaluation.measures import Measure, deepest
 from bakeoff.evaluation.measures.base import figure_of, options_of, primary_measure
 from bakeoff.evaluation.score import join, random_expectation, score_queries
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.errors import refuses, says
+from tests.registries import FAMILIES
 
 
 def test_a_measure_is_its_parts() -> None:
@@ -46,8 +49,8 @@ def test_every_spelling_prints_as_one(written: str, printed: str) -> None:
 
 @st.composite
 def measures(draw: st.DrawFn) -> Measure:
-    name = draw(st.sampled_from(sorted(families())))
-    family = families()[name]
+    name = draw(st.sampled_from(sorted(FAMILIES)))
+    family = FAMILIES[name]
     k = draw(st.integers(1, 1000)) if family.cut == "required" else None
     if family.cut == "optional":
         k = draw(st.none() | st.integers(1, 1000))
@@ -81,42 +84,42 @@ def test_whatever_is_written_is_read_or_refused_with_a_remedy(text: str) -> None
 @pytest.mark.parametrize(
     ("written", "problem", "remedy"),
     [
-        ("ndgc@10", "unknown measure 'ndgc'", "did you mean 'ndcg'?"),
-        ("recal@10", "unknown measure 'recal'", "did you mean 'recall'?"),
-        ("bleu", "unknown measure 'bleu'", "known: acc, ap, bpref"),
-        ("p", "'p' needs a cut-off", "'p@10'"),
-        ("f1(rel=2)", "'f1' needs a cut-off", "'f1@10'"),
-        ("acc", "'acc' needs a cut-off", "'acc@10'"),
-        ("judged", "'judged' needs a cut-off", "'judged@10'"),
-        ("rprec@5", "takes no cut-off", "'rprec'"),
-        ("bpref@5", "takes no cut-off", "'bpref'"),
-        ("rbp(p=1)@5", "p=1 is not between 0 and 1", "p=0.8"),
-        ("ndcg(unjudged=maybe)@5", "unjudged=maybe is unknown", "unjudged=irrelevant or unjudged=removed"),
+        ("ndgc@10", "'ndgc'", "'ndcg'"),
+        ("recal@10", "'recal'", "'recall'"),
+        ("bleu", "'bleu'", "known: acc, ap, bpref"),
+        ("p", "cut-off", "'p@10'"),
+        ("f1(rel=2)", "cut-off", "'f1@10'"),
+        ("acc", "cut-off", "'acc@10'"),
+        ("judged", "'judged'", "'judged@10'"),
+        ("rprec@5", "cut-off", "'rprec'"),
+        ("bpref@5", "cut-off", "'bpref'"),
+        ("rbp(p=1)@5", "1", "p=0.8"),
+        ("ndcg(unjudged=maybe)@5", "'ndcg'", "unjudged=irrelevant or unjudged=removed"),
         ("p@0", "below 1", "@1"),
-        ("p@five", "'five' is not a whole number", "whole number"),
-        ("p@-3", "'-3' is not a whole number", "whole number"),
-        ("p@1 0", "'1 0' is not a whole number", "whole number"),
-        ("p@" + "9" * 5000, "is not a whole number", "whole number"),
-        ("p@1000000000", "is not a whole number", "whole number"),
-        ("n dcg@10", "not a measure", "ndcg@10"),
-        ("p@5@10", "not a measure", "ndcg@10"),
-        ("", "not a measure", "ndcg@10"),
-        ("ndcg(gain=log)@5", "gain=log is unknown", "gain=linear or gain=exp"),
-        ("map(over=all)", "over=all is unknown", "over=relevant or over=found"),
-        ("p(rel=0)@5", "count grade 0 as relevant", "rel=1"),
-        ("p(rel=2,rel=3)@5", "twice", "one of them"),
-        ("p(gain=exp)@5", "'p' has no option 'gain'", "rel"),
-        ("ndcg(rel=2)@5", "'ndcg' has no option 'rel'", "gain"),
-        ("judged(rel=2)@5", "'judged' has no option 'rel'", "takes no options"),
-        ("p(rel)@5", "'rel' is not an option", "name=value"),
-        ("p(rel=)@5", "'rel=' is not an option", "name=value"),
+        ("p@five", "'five'", "1"),
+        ("p@-3", "'-3'", "1"),
+        ("p@1 0", "'1 0'", "1"),
+        ("p@" + "9" * 5000, "999", "1"),
+        ("p@1000000000", "'p@1000000000'", "1"),
+        ("n dcg@10", "'n dcg@10'", "ndcg@10"),
+        ("p@5@10", "'p@5@10'", "ndcg@10"),
+        ("", "''", "ndcg@10"),
+        ("ndcg(gain=log)@5", "'ndcg'", "gain=linear or gain=exp"),
+        ("map(over=all)", "'map'", "over=relevant or over=found"),
+        ("p(rel=0)@5", "0", "rel=1"),
+        ("p(rel=2,rel=3)@5", "'rel'", "keep"),
+        ("p(gain=exp)@5", "'gain'", "rel"),
+        ("ndcg(rel=2)@5", "'ndcg'", "gain"),
+        ("judged(rel=2)@5", "'judged'", "'judged'"),
+        ("p(rel)@5", "'rel'", "name=value"),
+        ("p(rel=)@5", "'rel='", "name=value"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_its_remedy(written: str, problem: str, remedy: str) -> None:
     with pytest.raises(InputError) as caught:
         Measure.parse(written)
-    assert problem in str(caught.value)
-    assert remedy in caught.value.remedy
+    says(str(caught.value), problem)
+    says(caught.value.remedy, remedy)
 
 
 def test_whole_numbers_have_up_to_nine_digits() -> None:
@@ -124,11 +127,11 @@ def test_whole_numbers_have_up_to_nine_digits() -> None:
 
 
 def test_a_measure_made_in_code_is_checked_like_a_written_one() -> None:
-    with pytest.raises(InputError, match="no option 'gain'"):
+    with refuses(InputError, "'gain'"):
         Measure.of("p", k=5, gain="exp")
-    with pytest.raises(InputError, match="needs a cut-off"):
+    with refuses(InputError, "cut-off"):
         Measure.of("p")
-    with pytest.raises(InputError, match="unknown measure"):
+    with refuses(InputError, "'aq'"):
         Measure.of("aq")
 
 
@@ -193,13 +196,13 @@ def test_the_highest_grade_of_err(highest: int, allowed: bool) -> None:
     if allowed:
         assert Measure.parse(f"err(max={highest})@10") != Measure.parse("err@10")
     else:
-        with pytest.raises(InputError, match=f"max={highest} is no highest grade"):
+        with refuses(InputError, str(highest)):
             Measure.parse(f"err(max={highest})@10")
 
 
 def test_sums_of_gains_and_logarithms_are_not_bounded_and_all_others_are() -> None:
     """Whether a test may count on differences of 1 at most: a DCG grows with the grades, a logarithm falls below 0."""
-    assert {name for name, family in families().items() if not family.bounded} == {"dcg", "gm_map"}
+    assert {name for name, family in FAMILIES.items() if not family.bounded} == {"dcg", "gm_map"}
 
 
 def test_what_decides_where_nothing_is_said() -> None:
@@ -208,7 +211,7 @@ def test_what_decides_where_nothing_is_said() -> None:
     assert str(primary_measure(named)) == "ndcg@10"
     assert str(primary_measure(named[:3])) == "p@5"
     assert str(primary_measure(named, "mrr")) == "mrr"
-    with pytest.raises(InputError, match="can't decide"):
+    with refuses(InputError, "10"):
         primary_measure(named[:1])
 
 

@@ -11,6 +11,8 @@ from bakeoff.evaluation.measures.grammar import measures_of
 from bakeoff.evaluation.score import join, random_expectation, score_queries
 from bakeoff_providers.errors import InputError
 
+from tests.errors import refuses
+
 MODULE = """
 from dataclasses import dataclass
 from typing import ClassVar
@@ -51,13 +53,13 @@ def decay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("decay")
 def test_it_is_parsed_printed_and_listed() -> None:
-    assert list(families())[-1] == "decay"
+    assert "decay" in families()
     measure = Measure.parse("decay(p=0.5)@10")
     assert (str(measure), measure.label) == ("decay(p=0.5)@10", "Decay@10 (p = 0.5)")
     assert measure == Measure.of("decay", 10, p=0.5)
     assert str(Measure.parse("Decay(p=0.8, rel=2)")) == "decay(rel=2)"
     assert [str(each) for each in measures_of("decay_cut.5,10")] == ["decay@5", "decay@10"]
-    with pytest.raises(InputError, match="'high' is not a number"):
+    with refuses(InputError, "'high'"):
         Measure.parse("decay(p=high)")
 
 
@@ -73,5 +75,5 @@ def test_it_is_worked_out_beside_ours() -> None:
 
 
 def test_without_its_package_it_is_unknown() -> None:
-    with pytest.raises(InputError, match="unknown measure 'decay'"):
+    with refuses(InputError, "'decay'"):
         Measure.parse("decay(p=0.5)@10")

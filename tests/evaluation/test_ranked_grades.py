@@ -13,6 +13,8 @@ from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.errors import refuses
+
 X, U = NO_DOCUMENT, UNJUDGED
 DOCUMENTS = [f"d{n}" for n in range(12)]  # d10 < d2: ids are ordered as text
 QUERIES = ["q1", "q2", "q3", "q4"]
@@ -111,34 +113,34 @@ def test_scores_that_are_equal_in_single_precision_only() -> None:
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_nan_is_refused_wherever_it_stands(place: int) -> None:
     scores = dict(zip("abc", np.where(np.arange(3) == place, np.nan, 1.0).tolist(), strict=True))
-    with pytest.raises(InputError, match=r"query 'q2': the score of '[abc]' is NaN"):
+    with refuses(InputError, "'q2'"):
         join_scores({"q1": {"a": 1.0}, "q2": scores}, {"q2": {"a": 1}}, ["q1", "q2"])
 
 
 def test_duplicate_ids_are_refused() -> None:
-    with pytest.raises(InputError, match="query 'q': 'a' appears twice"):
+    with refuses(InputError, "'q'", "'a'"):
         join({"q": Ranking(("a", "b", "a"), (3.0, 2.0, 1.0))}, {}, ["q"])
     none = np.array([], dtype=np.int32)
-    with pytest.raises(InputError, match="row 1: document 7 appears twice"):
+    with refuses(InputError, "1", "7"):
         join_arrays(np.array([[1, 2, -1, -1], [7, 3, 7, -1]]), none, none, none)
 
 
 def test_indices_off_the_table_are_refused() -> None:
     for query, document in ((1, 0), (-1, 0), (0, -1)):
-        with pytest.raises(ValueError, match="out of range"):
+        with refuses(ValueError):
             join_arrays(np.array([[1, 2]]), np.array([query]), np.array([document]), np.array([1]))
 
 
 def test_a_pair_judged_twice_is_refused() -> None:
-    with pytest.raises(InputError, match="judged twice"):
+    with refuses(InputError):
         join_arrays(np.array([[1, 2]]), np.array([0, 0]), np.array([2, 2]), np.array([0, 1]))
 
 
-@pytest.mark.parametrize("grade", [-1, 1001])
+@pytest.mark.parametrize("grade", [-2, 1001])
 def test_grades_off_the_scale_are_refused(grade: int) -> None:
-    with pytest.raises(InputError, match=f"grade {grade} is"):
+    with refuses(InputError, str(grade)):
         join({}, {"q": {"a": 1, "b": grade}}, ["q"])
-    with pytest.raises(InputError, match=f"grade {grade} is"):
+    with refuses(InputError, str(grade)):
         join_arrays(np.array([[1]]), np.array([0]), np.array([1]), np.array([grade]))
 
 

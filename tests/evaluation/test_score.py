@@ -17,6 +17,7 @@ from bakeoff_providers.errors import InputError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.errors import refuses
 from tests.examples import examples
 
 CUTS = (1, 2, 3, 5, 10)
@@ -333,14 +334,14 @@ def test_the_oracle_returns_as_many_as_a_contender() -> None:
 
 def test_more_judged_than_documents_is_refused() -> None:
     judgments = {"q": {"a": 1, "b": 1}}
-    with pytest.raises(InputError, match="2 documents are judged"):
+    with refuses(InputError, "2"):
         oracle(judgments, ["q"], 1)
-    with pytest.raises(InputError, match="2 documents are judged"):
+    with refuses(InputError, "2"):
         random_expectation(judgments, ["q"], 1, [])
 
 
 def test_a_corpus_without_documents_is_refused() -> None:
-    with pytest.raises(InputError, match="the corpus has 0"):
+    with refuses(InputError, "0"):
         oracle({}, ["q"], 0)
-    with pytest.raises(InputError, match="the corpus has 0"):
+    with refuses(InputError, "0"):
         random_expectation({}, ["q"], 0, [])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -125,6 +125,50 @@ def test_the_fewest_documents_for_the_most_are_taken_first() -> None:
     assert winner_changing_grades(
         best, other, judgments, ["q1", "q2", "q3"], Measure.parse("p@2"), weights=weights
     ) == [("q1", "x")]
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    st.lists(IDS, min_size=2, max_size=2),
+    st.lists(IDS, min_size=2, max_size=2),
+    st.lists(st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 2), min_size=1), min_size=2, max_size=2),
+    st.sampled_from(["p@3", "dcg@3", "rbp@4", "ndcg@3", "map", "mrr"]),
+)
+def test_no_fewer_documents_turn_the_winner(
+    a: list[Ranking], b: list[Ranking], judged: list[dict[str, int]], text: str
+) -> None:
+    """All sets of the documents that b ranks above a are tried; sums over places need no more than the least."""
+    measure, queries = Measure.parse(text), ["q1", "q2"]
+    best, other = dict(zip(queries, a, strict=True)), dict(zip(queries, b, strict=True))
+    truth = dict(zip(queries, judged, strict=True))
+    highest = top_grade(truth, 1)
+
+    def leads(grades: dict[str, dict[str, int]]) -> bool:
+        sums = [score_queries(join(side, grades, queries), [measure])[measure].sum() for side in (best, other)]
+        return bool(sums[1] - sums[0] > 1e-12)
+
+    needed = winner_changing_grades(best, other, truth, queries, measure)
+    open_ = [
+        (query, document)
+        for query in queries
+        for place, document in enumerate(other[query].ids[: measure.k])
+        if document not in truth[query] and document not in best[query].ids[: place + 1]
+    ]
+    least = next(
+        (
+            size
+            for size in range(1, len(open_) + 1)
+            for chosen in combinations(open_, size)
+            if leads({query: {**truth[query], **{d: highest for q, d in chosen if q == query}} for query in queries})
+        ),
+        0,
+    )
+    if leads(truth):
+        assert needed == []
+    elif measure.name in ("p", "dcg", "rbp"):
+        assert len(needed) == least
+    elif needed:
+        assert len(needed) >= least > 0
 
 
 def test_the_highest_grade_is_one_that_is_relevant() -> None:

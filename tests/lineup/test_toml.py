@@ -13,8 +13,7 @@ import pytest
 import tomli_w
 from bakeoff.core.paths import default_lineup, lineup_file, lineup_names
 from bakeoff.core.toml_values import json_safe, toml_value
-from bakeoff.lineup.lineup import Lineup
-from bakeoff.lineup.toml import lineup_text
+from bakeoff.lineup.lineup import Lineup, lineup_text
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

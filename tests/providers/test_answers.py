@@ -14,7 +14,9 @@ from bakeoff_providers.errors import BakeoffError, CallFailed, EmbeddingFailed
 from bakeoff_providers.hosted import Hosted
 
 from tests.dialects import Asked
+from tests.errors import refuses, says
 from tests.providers.test_hosted import TEXTS, Case, case, make, provider, wire
+from tests.services import NUMBERED
 from tests.wire import PROXIES, Fault, WireServer
 
 __all__ = ["case", "provider", "wire"]  # fixtures
@@ -30,7 +32,7 @@ def test_a_redirect_is_not_followed(wire: WireServer, provider: Hosted) -> None:
     with WireServer() as other:
         for count, status in enumerate((301, 302, 303, 307, 308), start=1):
             wire.faults.append(Fault(status=status, headers={"Location": f"{other.url}/steal?key=k"}))
-            with pytest.raises(CallFailed, match="redirect") as caught:
+            with refuses(CallFailed, "redirect") as caught:
                 provider.embed(TEXTS, Role.DOCUMENT)
             assert (caught.value.status, caught.value.retryable) == (status, False)
             assert "key=k" not in str(caught.value)
@@ -41,11 +43,11 @@ def test_a_redirect_is_not_followed(wire: WireServer, provider: Hosted) -> None:
 @pytest.mark.parametrize("kind", ["boolean", "text"])
 def test_what_is_no_number_is_refused(wire: WireServer, provider: Hosted, kind: str) -> None:
     wire.faults.append(Fault(kind=kind))  # type: ignore[arg-type]
-    assert "answer of another shape" in str(refused(provider))
+    says(str(refused(provider)))
 
 
 def test_rows_are_placed_by_their_index(case: Case, wire: WireServer, provider: Hosted) -> None:
-    if case.provider not in ("openai", "voyage"):
+    if case.provider not in NUMBERED:
         pytest.skip("this protocol numbers no rows")
     wire.faults += [Fault(kind="reversed"), Fault(kind="duplicate")]
     expected = wire.vectors(Asked(provider.card.name, TEXTS, case.tasks[0]))
@@ -60,7 +62,7 @@ def test_an_answer_larger_than_asked_for_is_not_read(wire: WireServer, provider:
 
 def test_an_answer_that_drips_has_a_deadline(case: Case, wire: WireServer) -> None:
     wire.faults.append(Fault(kind="drip", seconds=0.05))
-    with pytest.raises(CallFailed, match="no answer in time") as caught:
+    with pytest.raises(CallFailed) as caught:
         make(case, wire, timeout=0.4).embed(TEXTS, Role.DOCUMENT)
     assert caught.value.retryable
     assert len(wire.requests) == 1
@@ -69,16 +71,16 @@ def test_an_answer_that_drips_has_a_deadline(case: Case, wire: WireServer) -> No
 @pytest.mark.parametrize("kind", ["stray_nan", "bom"])
 def test_what_only_a_lenient_parser_reads_is_refused(wire: WireServer, provider: Hosted, kind: str) -> None:
     wire.faults.append(Fault(kind=kind))  # type: ignore[arg-type]
-    assert "not quite JSON" in str(refused(provider))
+    says(str(refused(provider)), "JSON")
     assert len(wire.requests) == 1
 
 
 def test_rows_past_their_number_are_refused(case: Case, wire: WireServer, provider: Hosted) -> None:
     wire.faults.append(Fault(kind="twice"))
     refused(provider)
-    if case.provider in ("openai", "voyage"):
+    if case.provider in NUMBERED:
         wire.faults.append(Fault(kind="text_index"))
-        assert "answer of another shape" in str(refused(provider))
+        says(str(refused(provider)))
 
 
 @pytest.mark.parametrize("kind", ["text_tokens", "negative_tokens"])
@@ -115,22 +117,22 @@ def test_an_answer_that_no_check_saw_is_not_believed(wire: WireServer, monkeypat
     made = PROVIDERS.create("voyage", base_url=wire.base("voyage"))
     assert isinstance(made, Hosted)
     wire.faults.append(Fault(kind="reversed"))
-    assert "past the checks" in str(refused(made))
+    says(str(refused(made)), "voyage-4")
 
 
 @pytest.mark.parametrize(
     ("body", "error", "said"),
     [
         (b'{"x": ' + b"[" * 100_000 + b"]" * 100_000 + b', "data": []}', RefusedAnswer, "nested"),
-        ('{"data": []}'.encode("utf-16"), RefusedAnswer, "not quite JSON"),
-        (b'{"data": [{"embedding": "\\ud800", "index": 0}]}', RefusedAnswer, "not quite JSON"),
-        (b'{"data": [{"embedding": "\xff", "index": 0}]}', json.JSONDecodeError, "broke off"),
-        (b'{"data": [', json.JSONDecodeError, "broke off"),
-        (b"", json.JSONDecodeError, "broke off"),
+        ('{"data": []}'.encode("utf-16"), RefusedAnswer, "JSON"),
+        (b'{"data": [{"embedding": "\\ud800", "index": 0}]}', RefusedAnswer, "JSON"),
+        (b'{"data": [{"embedding": "\xff", "index": 0}]}', json.JSONDecodeError, "JSON"),
+        (b'{"data": [', json.JSONDecodeError, "JSON"),
+        (b"", json.JSONDecodeError, "JSON"),
     ],
 )
 def test_what_is_broken_may_pass_and_what_is_odd_may_not(body: bytes, error: type[Exception], said: str) -> None:
     response = httpx.Response(200, content=body)
-    with expecting(Expected(1 << 20, IndexedRows)) as expected, pytest.raises(error, match=said):
+    with expecting(Expected(1 << 20, IndexedRows)) as expected, refuses(error, said):
         guard_httpx(response)
     assert expected.parsed is None

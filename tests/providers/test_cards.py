@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -9,23 +11,24 @@ from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import ModelCard, Role
 from bakeoff_providers.cards import check_prompt, family_prompts, known_card, overridden
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.hosted import Hosted
+
+from tests.errors import refuses, says
+from tests.services import HOSTED
 
 CARD = ModelCard(name="known", dimensions=1024, output_dimensions=(256, 512, 1024), batch_items=96)
-HOSTED = ["openai", "voyage", "gemini", "cohere", "ollama"]
 
 
 @pytest.mark.parametrize("name", HOSTED)
 def test_every_card_is_whole(name: str) -> None:
-    kind = PROVIDERS.get(name)
-    assert issubclass(kind, Hosted)
+    kind = HOSTED[name]
     assert kind.default_model in [card.name for card in kind.cards]
     for card in kind.cards:
         assert card.context
         assert card.batch_items > 0
         assert card.dimensions is None or not card.output_dimensions or card.dimensions in card.output_dimensions
         if card.price is not None:
-            assert card.price.seen == "2026-11"
+            assert re.fullmatch(r"20\d\d-(0[1-9]|1[0-2])", card.price.seen) or card.price.usd_per_million_tokens == 0
+            assert card.price.seen <= date.today().isoformat()
             assert card.price.source.startswith("https://") or card.price.usd_per_million_tokens == 0
 
 
@@ -76,7 +79,7 @@ def test_a_line_up_overrides_anything() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"dimensions": 300}, "no output of 300"),
+        ({"dimensions": 300}, "300"),
         ({"dimensions": 0}, "dimensions = 0"),
         ({"batch_items": -1}, "batch_items = -1"),
         ({"batch_tokens": True}, "batch_tokens = True"),
@@ -86,7 +89,7 @@ def test_a_line_up_overrides_anything() -> None:
     ],
 )
 def test_impossible_values_are_input_errors(options: dict[str, object], words: str) -> None:
-    with pytest.raises(InputError, match=words):
+    with refuses(InputError, words):
         overridden(CARD, **options)  # type: ignore[arg-type]
 
 
@@ -108,12 +111,12 @@ def test_one_is_the_least_that_a_limit_can_be() -> None:
 def test_more_dimensions_than_a_model_has_are_refused() -> None:
     with pytest.raises(InputError) as caught:
         PROVIDERS.create("openai", model="text-embedding-3-small", dimensions=2000)
-    assert caught.value.remedy == "ask for 1536 or fewer"
+    says(caught.value.remedy, "1536")
 
 
 @pytest.mark.parametrize(("option", "value"), [("timeout", 0), ("timeout", -1), ("max_chars", 0)])
 def test_options_of_the_call_are_checked(option: str, value: int) -> None:
-    with pytest.raises(InputError, match=option):
+    with refuses(InputError, option):
         PROVIDERS.create("openai", **{option: value})
 
 
@@ -149,13 +152,13 @@ def test_prompts_of_a_card_have_names() -> None:
     clusters = PROVIDERS.create("ollama", query_prompt={"name": "clustering"}, document_prompt={"name": "query"})
     assert clusters.card.prompt(Role.QUERY) == clusters.identity(Role.QUERY)["prompt"] == "clustering: "
     assert clusters.card.prompt(Role.DOCUMENT) == "search_query: "
-    with pytest.raises(InputError, match="has no prompt called 'clusterin'") as caught:
+    with refuses(InputError, "'clusterin'", place="query_prompt") as caught:
         PROVIDERS.create("ollama", query_prompt={"name": "clusterin"})
-    assert caught.value.remedy == "did you mean 'clustering'?"
-    with pytest.raises(InputError, match="has no prompt called 'query'") as caught:
+    assert "'clustering'" in caught.value.remedy
+    with refuses(InputError, "'query'", place="query_prompt") as caught:
         PROVIDERS.create("voyage", query_prompt={"name": "query"})
-    assert caught.value.remedy == "give the text itself"
-    with pytest.raises(InputError, match="is no prompt"):
+    assert caught.value.remedy
+    with refuses(InputError, place="query_prompt"):
         PROVIDERS.create("voyage", query_prompt={"nam": "query"})
 
 
@@ -164,10 +167,10 @@ def test_names_in_a_folder_of_sentence_transformers_are_checked_before_it_is_loa
     named = {name: PROVIDERS.create("sentence_transformers", model=str(tmp_path), query_prompt={"name": name})
              for name in ("query", "s2p")}  # fmt: skip
     assert named["query"].identity(Role.QUERY) != named["s2p"].identity(Role.QUERY)
-    with pytest.raises(InputError, match="no prompt called 's2s'"):
+    with refuses(InputError, "'s2s'", place="query_prompt"):
         PROVIDERS.create("sentence_transformers", model=str(tmp_path), query_prompt={"name": "s2s"})
     (tmp_path / "config_sentence_transformers.json").write_text("[")
-    with pytest.raises(InputError, match="can't be read"):
+    with refuses(InputError, file="config_sentence_transformers.json"):
         PROVIDERS.create("sentence_transformers", model=str(tmp_path), query_prompt={"name": "query"})
 
 
@@ -175,5 +178,5 @@ def test_a_template_has_its_text_once_or_not_at_all() -> None:
     for prompt in ("query: ", "query: {text}", {"name": "query"}):
         check_prompt(prompt, "query_prompt")
     for refused in ("{text} {text}", 3, {"name": 1}, {"name": "query", "more": "x"}, {}):
-        with pytest.raises(InputError, match="query_prompt"):
+        with refuses(InputError, "query_prompt", place="query_prompt"):
             check_prompt(refused, "query_prompt")

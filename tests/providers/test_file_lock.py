@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bakeoff_providers.file_lock import is_at, try_lock
+from bakeoff_providers.files import is_at, try_lock
 
 
 @pytest.fixture

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bakeoff_providers import granite_pack, weights
+from bakeoff_providers import granite, weights
 from bakeoff_providers.base import Role
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.granite import Granite
 
+from tests.errors import refuses
 from tests.providers.real_weights import TEXT, check_agreement, reference_vectors, require
 
 PACK = "granite-embedding-30m-english-int8.hmsemb"
@@ -64,7 +65,7 @@ def test_a_vector_does_not_depend_on_its_batch(provider: Granite) -> None:
 def test_without_weights_it_says_what_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path))
     assert Granite.missing() == "run: bakeoff models pull granite"
-    with pytest.raises(Unavailable, match="run: bakeoff models pull granite"):
+    with refuses(Unavailable, "bakeoff models pull granite"):
         Granite().embed(["river"], Role.QUERY)
 
 
@@ -73,13 +74,13 @@ def test_a_pack_with_a_wrong_hash_is_refused(tmp_path: Path, monkeypatch: pytest
     pack[-1] ^= 1
     (tmp_path / PACK).write_bytes(pack)
     monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path / "home"))
-    with pytest.raises(InputError, match="SHA-256 is"):
+    with refuses(InputError, "SHA-256", place="granite-embedding-30m-english-int8.hmsemb"):
         weights.pull("granite", tmp_path)
     assert not weights.present("granite")
 
 
 def test_it_is_not_fetched_from_the_hub() -> None:
-    with pytest.raises(InputError, match="not on the hub"):
+    with refuses(InputError, place="--from"):
         weights.pull("granite", "hub")
 
 
@@ -99,7 +100,7 @@ def test_the_pack_is_read_by_hand(tmp_path: Path) -> None:
     ]
     data = struct.pack("<4b2f", 1, -2, 3, 127, 0.5, 0.25) + struct.pack("<2f", 7, 8) + struct.pack("<3f", 1, 2, 3)
     path = write_pack(tmp_path / "toy.hmsemb", tensors, data, b'{"version": 1}')
-    read = granite_pack.read_tensors(path)
+    read = granite.read_tensors(path)
     assert {name: values.tolist() for name, values in read.items()} == {
         "encoder.layer.0.attention.output.dense.weight": [[0.5, -1.0, 0.75, 31.75]],
         "embeddings.position_embeddings.weight": [[8.0]],
@@ -107,34 +108,34 @@ def test_the_pack_is_read_by_hand(tmp_path: Path) -> None:
         "encoder.layer.0.attention.self.key.bias": [2.0],
         "encoder.layer.0.attention.self.value.bias": [3.0],
     }
-    assert granite_pack.read_tokenizer(path) == '{"version": 1}'
+    assert granite.read_tokenizer(path) == '{"version": 1}'
 
 
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"PK\x03\x04 something else entirely", "does not begin with HMSEMB01"),
-        (b"HMSEMB01", "does not begin with HMSEMB01"),
-        (b"HMSEMB01" + struct.pack("<Q", 9) + b"not json!", "header can't be read"),
-        (b"HMSEMB01" + b"\xff" * 8, "header can't be read"),
+        (b"PK\x03\x04 something else entirely", "HMSEMB01"),
+        (b"HMSEMB01", "HMSEMB01"),
+        (b"HMSEMB01" + struct.pack("<Q", 9) + b"not json!", "JSON"),
+        (b"HMSEMB01" + b"\xff" * 8, "'int'"),
     ],
 )
 def test_what_is_no_pack_is_refused(tmp_path: Path, content: bytes, problem: str) -> None:
     path = tmp_path / "bad.hmsemb"
     path.write_bytes(content)
     with pytest.raises(InputError, match=problem):
-        granite_pack.read_tensors(path)
+        granite.read_tensors(path)
 
 
 def test_a_cut_pack_is_refused(tmp_path: Path) -> None:
     tensors = [{"name": "pos_emb", "dtype": "f32", "shape": [2, 1], "len": 8, "group": 0}]
     path = write_pack(tmp_path / "cut.hmsemb", tensors, struct.pack("<f", 7))
     with pytest.raises(InputError, match="don't add up"):
-        granite_pack.read_tensors(path)
+        granite.read_tensors(path)
 
 
 def test_an_unknown_layout_is_refused(tmp_path: Path) -> None:
     tensors = [{"name": "pos_emb", "dtype": "f16", "shape": [2, 1], "len": 4, "group": 0}]
     path = write_pack(tmp_path / "half.hmsemb", tensors, b"1234")
     with pytest.raises(InputError, match="pos_emb has an unknown layout"):
-        granite_pack.read_tensors(path)
+        granite.read_tensors(path)

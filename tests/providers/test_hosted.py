@@ -17,6 +17,8 @@ from bakeoff_providers.errors import CallFailed, EmbeddingFailed, InputError, Un
 from bakeoff_providers.hosted import Hosted
 
 from tests.dialects import Asked
+from tests.errors import refuses
+from tests.services import ADDRESSES, HOSTED, KEYS
 from tests.wire import PROXIES, Fault, Kind, WireServer
 
 KEY = "test-key-0123456789abcdef"
@@ -48,14 +50,6 @@ CASES = [
     Case("cohere", "CO_API_KEY", "authorization", ("", ""), ("search_document", "search_query")),
     Case("ollama", "OLLAMA_API_KEY", "authorization", ("search_document: ", "search_query: ")),
 ]
-ADDRESSES = {
-    "openai": "OPENAI_BASE_URL",
-    "voyage": "VOYAGE_BASE_URL",
-    "gemini": "GEMINI_BASE_URL",
-    "cohere": "CO_API_URL",
-    "ollama": "OLLAMA_HOST",
-}
-OTHERS = (*ADDRESSES.values(), "COHERE_API_KEY")
 PASSING: list[Kind] = ["drop", "broken", "truncated", "html"]
 WRONG: list[Kind] = ["wrong_shape", "null", "too_few", "nan", "zero", "dimension"]
 
@@ -66,10 +60,14 @@ def wire() -> Iterator[WireServer]:
         yield server
 
 
+def test_every_hosted_provider_has_a_case() -> None:
+    assert {case.provider for case in CASES} == set(HOSTED)
+
+
 @pytest.fixture(params=CASES, ids=str)
 def case(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Case:
     case: Case = request.param
-    for name in (*PROXIES, *OTHERS, *(other.key for other in CASES)):
+    for name in (*PROXIES, *ADDRESSES.values(), *KEYS):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(case.key, KEY)
     if case.legacy:
@@ -143,7 +141,7 @@ def test_the_environment_may_name_the_server(case: Case, wire: WireServer, monke
     ],
 )
 def test_a_model_that_embeds_nothing_is_refused_with_one_that_does(provider: str, model: str, hint: str) -> None:
-    with pytest.raises(InputError, match=model) as caught:
+    with refuses(InputError, model, place="model") as caught:
         PROVIDERS.create(provider, model=model)
     assert hint in caught.value.remedy
 
@@ -202,14 +200,14 @@ def test_a_slow_answer_is_not_waited_for(case: Case, wire: WireServer) -> None:
     wire.faults.append(Fault(kind="slow", seconds=20))
     error = failed(make(case, wire, timeout=0.25))
     assert (error.status, error.retryable) == (None, True)
-    assert "no answer in time" in str(error)
+    assert case.provider.split("-")[0] in str(error)
     assert len(wire.requests) == 1
 
 
 def test_a_wrong_answer_is_refused_in_words(wire: WireServer, provider: Hosted) -> None:
     for count, kind in enumerate(WRONG, start=1):
         wire.faults.append(Fault(kind=kind))
-        with pytest.raises(EmbeddingFailed, match="answer") as caught:
+        with refuses(EmbeddingFailed, "answer") as caught:
             provider.embed(TEXTS, Role.DOCUMENT)
         assert provider.card.name in str(caught.value)
         assert len(wire.requests) == count
@@ -252,7 +250,7 @@ def test_without_a_key_nothing_is_asked(case: Case, wire: WireServer, monkeypatc
         return
     assert case.key in (type(provider).missing() or "")
     for attempt in (provider.ready, lambda: provider.embed(TEXTS, Role.DOCUMENT)):
-        with pytest.raises(Unavailable, match=case.key):
+        with refuses(Unavailable, case.key):
             attempt()
     assert wire.requests == []
 
@@ -267,7 +265,7 @@ def test_the_key_may_stand_in_another_variable(case: Case, wire: WireServer, mon
     monkeypatch.setenv("MY_KEY", "another-key-of-mine")
     make(case, wire, key_env="MY_KEY").embed(TEXTS, Role.DOCUMENT)
     assert wire.requests[0].headers[case.header].endswith("another-key-of-mine")
-    with pytest.raises(Unavailable, match="NO_SUCH_KEY is not set"):
+    with refuses(Unavailable, "NO_SUCH_KEY"):
         make(case, wire, key_env="NO_SUCH_KEY").ready()
     with pytest.raises(InputError) as caught:
         make(case, wire, key_env="sk-a-real-key")
@@ -320,7 +318,7 @@ def test_prompts_of_the_line_up_are_sent(case: Case, wire: WireServer) -> None:
 
 def test_tasks_of_the_line_up_are_sent(case: Case, wire: WireServer) -> None:
     if case.tasks[0] is None:
-        with pytest.raises(InputError, match="task"):
+        with refuses(InputError, "task"):
             make(case, wire, query_task="anything")
         return
     provider = make(case, wire, query_task=case.tasks[0])
@@ -338,7 +336,7 @@ def test_identity_tells_roles_servers_and_truncation_apart(case: Case, wire: Wir
     if here.cuts:
         assert make(case, wire, truncate=False).identity(Role.QUERY) != here.identity(Role.QUERY)
     else:
-        with pytest.raises(InputError, match="cut long texts"):
+        with refuses(InputError, case.provider):
             make(case, wire, truncate=False)
 
 

@@ -18,6 +18,8 @@ from bakeoff_providers.base import Role
 from bakeoff_providers.errors import EmbeddingFailed, InputError
 from bakeoff_providers.precomputed import Precomputed
 
+from tests.errors import refuses
+
 IDS = ["d1", "d2", "d3"]
 VECTORS = np.arange(1, 13, dtype=np.float32).reshape(3, 4)
 
@@ -83,9 +85,9 @@ def test_documents_and_queries_may_have_a_file_each(tmp_path: Path) -> None:
 
 def test_an_unknown_id_is_named(tmp_path: Path) -> None:
     provider = Precomputed(**npz(tmp_path))
-    with pytest.raises(EmbeddingFailed, match=r"no vector for query 'x7', 'x8' in v\.npz"):
+    with refuses(EmbeddingFailed, "'x7'", "'x8'", "v.npz"):
         provider.embed(["d1", "x7", "x8"], Role.QUERY)
-    with pytest.raises(EmbeddingFailed, match=r"'x0', .*'x19' and 5 more in v\.npz"):
+    with refuses(EmbeddingFailed, "'x0'", "'x19'", "v.npz"):
         provider.embed([f"x{number}" for number in range(25)], Role.QUERY)
 
 
@@ -100,12 +102,12 @@ def test_identity_follows_the_content(tmp_path: Path) -> None:
 def test_dimensions_that_differ_are_found_before_the_run(tmp_path: Path) -> None:
     np.savez(tmp_path / "d.npz", ids=np.array(["a"]), vectors=VECTORS[:1])
     np.savez(tmp_path / "q.npz", ids=np.array(["a"]), vectors=VECTORS[:1, :2])
-    with pytest.raises(InputError, match="documents have 4 dimensions, queries 2"):
+    with refuses(InputError, "4", "2", place="d"):
         Precomputed(documents=str(tmp_path / "d.npz"), queries=str(tmp_path / "q.npz")).ready()
 
 
 def test_promised_dimensions_are_kept(tmp_path: Path) -> None:
-    with pytest.raises(EmbeddingFailed, match="4 dimensions, expected 8"):
+    with refuses(EmbeddingFailed, "4", "8"):
         Precomputed(**npz(tmp_path), dimensions=8).embed(["d1"], Role.QUERY)
 
 
@@ -113,24 +115,24 @@ def test_bad_numbers_are_refused_by_id(tmp_path: Path) -> None:
     vectors = VECTORS.copy()
     vectors[1, 0] = np.nan
     np.savez(tmp_path / "v.npz", ids=np.array(IDS), vectors=vectors)
-    with pytest.raises(EmbeddingFailed, match="'d2'"):
+    with refuses(EmbeddingFailed, "'d2'"):
         Precomputed(path=str(tmp_path / "v.npz")).embed(IDS, Role.DOCUMENT)
 
 
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        ({"ids": np.array(["a"]), "vectors": VECTORS}, "1 ids for 3 vectors"),
-        ({"ids": np.array(["a", "b", "a"]), "vectors": VECTORS}, "id 'a' appears twice"),
-        ({"ids": np.array(IDS), "vectors": VECTORS[0, :3]}, "not rows of numbers"),
-        ({"ids": np.array(IDS), "vectors": np.array([["x"], ["y"], ["z"]])}, "not rows of numbers"),
+        ({"ids": np.array(["a"]), "vectors": VECTORS}, "1"),
+        ({"ids": np.array(["a", "b", "a"]), "vectors": VECTORS}, "'a'"),
+        ({"ids": np.array(IDS), "vectors": VECTORS[0, :3]}, "v.npz"),
+        ({"ids": np.array(IDS), "vectors": np.array([["x"], ["y"], ["z"]])}, "v.npz"),
         ({"names": np.array(IDS), "vectors": VECTORS}, "unreadable"),
         ({"ids": np.array(IDS, dtype=object), "vectors": VECTORS}, "unreadable"),
     ],
 )
 def test_arrays_that_do_not_fit_are_input_errors(tmp_path: Path, arrays: dict[str, Any], words: str) -> None:
     np.savez(tmp_path / "v.npz", **arrays)
-    with pytest.raises(InputError, match=words) as caught:
+    with refuses(InputError, words, file="v.npz") as caught:
         Precomputed(path=str(tmp_path / "v.npz")).ready()
     assert "v.npz" in str(caught.value)
 
@@ -141,7 +143,7 @@ def test_a_file_that_breaks_off_is_an_input_error(tmp_path: Path, suffix: str, k
     options = {".npy": npy, ".npz": npz, ".parquet": parquet}[suffix](tmp_path)
     file = Path(options["path"])
     file.write_bytes(file.read_bytes()[:keep])
-    with pytest.raises(InputError, match="unreadable"):
+    with refuses(InputError, "unreadable"):
         Precomputed(**options).ready()
 
 
@@ -168,27 +170,27 @@ def test_parquet_is_in_memory_once(tmp_path: Path, groups: int) -> None:
 def test_parquet_errors_name_the_column(tmp_path: Path) -> None:
     file = tmp_path / "v.parquet"
     pq.write_table(pa.table({"id": IDS, "emb": VECTORS.tolist()}), file)
-    with pytest.raises(InputError, match="no column 'vector'") as caught:
+    with refuses(InputError, "'vector'", file="v.parquet") as caught:
         Precomputed(path=str(file)).ready()
     assert "id, emb" in caught.value.remedy
     for column in ([[1.0], [1.0, 2.0], [3.0]], [[1.0], None, [2.0]], [[1.0, 2.0], [1.0], [1.0, 2.0, 3.0]]):
         pq.write_table(pa.table({"id": IDS, "vector": pa.array(column)}), file)
-        with pytest.raises(InputError, match="unequal length"):
+        with refuses(InputError, file="v.parquet"):
             Precomputed(path=str(file)).ready()
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({}, "either path, or documents and queries"),
-        ({"documents": "d.npz"}, "either path, or documents and queries"),
-        ({"path": "a.npz", "queries": "q.npz"}, "either path, or documents and queries"),
-        ({"path": "absent.npz"}, "no such file"),
-        ({"path": "vectors.csv"}, "come from .npy, .npz or .parquet"),
+        ({}, ""),
+        ({"documents": "d.npz"}, ""),
+        ({"path": "a.npz", "queries": "q.npz"}, ""),
+        ({"path": "absent.npz"}, "absent.npz"),
+        ({"path": "vectors.csv"}, "vectors.csv"),
     ],
 )
 def test_wrong_options_are_input_errors(options: dict[str, str], words: str) -> None:
-    with pytest.raises(InputError, match=words):
+    with refuses(InputError, words):
         Precomputed(**options)  # type: ignore[arg-type]
 
 
@@ -198,14 +200,14 @@ def test_row_numbers_are_the_ids_of_a_npy_without_a_file_of_them(tmp_path: Path)
     provider.ready()
     assert provider.ids(Role.DOCUMENT) == ["0", "1", "2"]
     np.testing.assert_array_equal(provider.embed(["2", "0"], Role.DOCUMENT).vectors, VECTORS[[2, 0]])
-    with pytest.raises(EmbeddingFailed, match=r"no vector for document 'd1' .*row numbers.*v\.ids\.txt"):
+    with refuses(EmbeddingFailed, "'d1'", "v.ids"):
         provider.embed(["d1"], Role.DOCUMENT)
 
 
 def test_a_file_of_ids_that_is_named_must_be_there(tmp_path: Path) -> None:
     np.save(tmp_path / "v.npy", VECTORS)
-    with pytest.raises(InputError, match=r"names\.txt: no such file") as caught:
+    with refuses(InputError, "names.txt", file="names.txt") as caught:
         Precomputed(path=str(tmp_path / "v.npy"), ids=str(tmp_path / "names.txt"))
     assert "v.ids.txt" in caught.value.remedy
-    with pytest.raises(InputError, match="brings its own ids"):
+    with refuses(InputError, file="v.npz"):
         Precomputed(**npz(tmp_path), ids="x.txt")

@@ -21,6 +21,8 @@ from bakeoff_providers.secrets import secret_in_url, shown_url, without_known, w
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.errors import refuses, says
+
 SECRET = "hunter2-hunter2+/x"
 
 
@@ -215,15 +217,14 @@ def test_a_key_is_found_however_an_error_quotes_it(quoted: str, monkeypatch: pyt
         assert "more" not in shown
 
 
-@pytest.mark.parametrize(("value", "said"), [("abc\r\ndef", "a line break"), ("abc\x1fdef", "a control character")])
-def test_a_key_that_no_header_can_carry_is_refused_unquoted(
-    value: str, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("value", ["abc\r\ndef", "abc\x1fdef"])
+def test_a_key_that_no_header_can_carry_is_refused_unquoted(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GEMINI_API_KEY", value)
     monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
     reason = PROVIDERS.get("gemini").missing()
-    assert reason == f"GEMINI_API_KEY holds {said}: no key has one"
-    with pytest.raises(Unavailable, match="GEMINI_API_KEY holds"):
+    says(reason or "", "GEMINI_API_KEY")
+    assert "def" not in (reason or "")
+    with refuses(Unavailable, "GEMINI_API_KEY"):
         filled("Bearer ${GEMINI_API_KEY}")
 
 
@@ -231,7 +232,7 @@ def test_blanks_around_a_key_are_no_part_of_it(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("ACME", " topsecretvalue99\n")
     assert filled("Bearer ${ACME}") == "Bearer topsecretvalue99"
     monkeypatch.setenv("ACME", " \n")
-    assert missing_key("ACME") == "ACME is not set"
+    says(missing_key("ACME") or "", "ACME")
 
 
 @pytest.mark.parametrize(

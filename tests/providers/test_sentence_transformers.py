@@ -13,6 +13,7 @@ from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.sentence_transformers import SentenceTransformers
 
 from tests.embedding.test_advice import advice_of, row_of, truncated
+from tests.facts import ids
 from tests.providers.tiny_bert import write_tiny_model
 
 library: Any = pytest.importorskip("sentence_transformers")
@@ -74,7 +75,7 @@ def test_named_prompts_and_texts_in_the_middle_of_one(folder: Path, tmp_path: Pa
     own = SentenceTransformers(model=str(tmp_path / "named"))
     keys = [str(provider.identity(Role.QUERY)) for provider in (named, middle, own)]
     assert len(set(keys)) == 3
-    with pytest.raises(InputError, match="no prompt called 's2s'"):
+    with pytest.raises(InputError, match="'s2s'"):
         SentenceTransformers(model=str(tmp_path / "named"), query_prompt={"name": "s2s"})
 
 
@@ -103,7 +104,7 @@ def test_the_advice_leads_to_no_truncation(folder: Path, tmp_path: Path) -> None
     assert truncated(cut) >= 4
     whole, then = row_of(tmp_path, contender, advice_of(said))
     assert truncated(whole) == 0
-    assert not [sentence for sentence in then if "chunking" in sentence]
+    assert "too_long" not in ids(then)
 
 
 def test_dimensions_are_cut(folder: Path) -> None:
@@ -122,12 +123,12 @@ def test_identity_is_the_same_before_and_after_loading(folder: Path) -> None:
 
 def test_a_model_that_is_nowhere_is_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(Unavailable, match="can't be loaded"):
+    with pytest.raises(Unavailable, match="absent"):
         SentenceTransformers(model=str(tmp_path / "absent")).ready()
 
 
 def test_without_the_library_the_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     assert SentenceTransformers.missing() == "install bakeoff[sentence-transformers]"
-    with pytest.raises(Unavailable, match="install bakeoff"):
+    with pytest.raises(Unavailable, match=r"bakeoff\[sentence-transformers\]"):
         SentenceTransformers(model="x").embed(["a"], Role.QUERY)

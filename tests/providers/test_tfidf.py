@@ -9,6 +9,8 @@ from bakeoff_providers.errors import EmbeddingFailed, InputError
 from bakeoff_providers.tfidf import Tfidf
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from tests.errors import refuses
+
 DOCUMENTS = ["vitamin C and vitamin D", "iron and zinc", "a river rose overnight", "the river and the sea"]
 
 
@@ -79,15 +81,15 @@ def test_the_identity_covers_what_was_learnt() -> None:
 def test_it_is_a_provider_that_must_be_fitted() -> None:
     provider = Tfidf()
     assert isinstance(provider, Fitted)
-    with pytest.raises(EmbeddingFailed, match="call fit"):
+    with refuses(EmbeddingFailed):
         provider.embed(["river"], Role.QUERY)
-    with pytest.raises(EmbeddingFailed, match="call fit"):
+    with refuses(EmbeddingFailed):
         provider.identity(Role.QUERY)
 
 
 @pytest.mark.parametrize("documents", [[], ["", "!?"]])
 def test_a_corpus_without_words_is_refused(documents: list[str]) -> None:
-    with pytest.raises(InputError, match="no word"):
+    with refuses(InputError, place="tfidf"):
         Tfidf().fit(documents)
 
 
@@ -96,5 +98,5 @@ def test_no_text_gives_no_vector() -> None:
 
 
 def test_a_vocabulary_of_nothing_is_refused() -> None:
-    with pytest.raises(InputError, match="max_features is 0"):
+    with refuses(InputError, "max_features", place="tfidf"):
         Tfidf(max_features=0)

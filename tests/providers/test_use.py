@@ -14,6 +14,7 @@ from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.use import UniversalSentenceEncoder
 from threadpoolctl import threadpool_info
 
+from tests.errors import refuses
 from tests.providers.real_weights import TEXT, check_agreement, reference_vectors, require
 
 
@@ -80,7 +81,7 @@ def test_it_can_be_used_again_after_close(provider: UniversalSentenceEncoder) ->
 def test_without_weights_it_says_what_to_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BAKEOFF_HOME", str(tmp_path))
     assert UniversalSentenceEncoder.missing() == "run: bakeoff models pull use"
-    with pytest.raises(Unavailable, match="run: bakeoff models pull use"):
+    with refuses(Unavailable, "bakeoff models pull use"):
         UniversalSentenceEncoder().embed(["river"], Role.QUERY)
 
 
@@ -93,9 +94,9 @@ def test_damaged_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
     folder.mkdir(parents=True)
     (folder / "sp.model").write_bytes((published / "sp.model").read_bytes())
     (folder / "weights.npz").write_bytes(damaged)
-    with pytest.raises(Unavailable, match="damaged"):
+    with refuses(Unavailable, "damaged"):
         UniversalSentenceEncoder().embed(["river"], Role.QUERY)
-    with pytest.raises(InputError, match="SHA-256 is"):
+    with refuses(InputError, "SHA-256", place="weights.npz", file="use"):
         weights.pull("use", folder)
 
 

@@ -9,6 +9,7 @@ from bakeoff_providers.base import Role
 from bakeoff_providers.errors import CallFailed, InputError
 from bakeoff_providers.voyage import Voyage
 
+from tests.errors import refuses
 from tests.wire import PROXIES, Fault, WireServer
 
 
@@ -41,7 +42,7 @@ def test_a_task_may_be_left_out(wire: WireServer) -> None:
 
 def test_more_than_the_default_dimensions(wire: WireServer) -> None:
     assert Voyage(base_url=wire.base("voyage"), dimensions=2048).embed(["a"], Role.QUERY).vectors.shape == (1, 2048)
-    with pytest.raises(InputError, match="no output of 300 dimensions"):
+    with refuses(InputError, "300"):
         Voyage(dimensions=300)
 
 
@@ -58,5 +59,5 @@ def test_the_cards_token_limit_is_the_services(wire: WireServer, model: str) -> 
     assert provider.card.batch_tokens is not None
     tokens = provider.card.batch_tokens // 4
     assert provider.embed(["abcd" * tokens] * 4, Role.DOCUMENT).tokens == provider.card.batch_tokens
-    with pytest.raises(CallFailed, match="tokens"):
+    with refuses(CallFailed, "tokens"):
         provider.embed(["abcd" * tokens] * 4 + ["e"], Role.DOCUMENT)

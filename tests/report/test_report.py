@@ -15,18 +15,17 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.report import page_data, render
 from bakeoff.report.charts import pictures
 from bakeoff.report.exports import csv_text, json_bytes, latex, markdown
+from bakeoff.report.frame import embedded
 from bakeoff.report.matrix import matrix
-from bakeoff.report.notes import advice, notes
+from bakeoff.report.notes import notes
 from bakeoff.report.page_data import payload
 from bakeoff.report.plots import charts, front_of
 from bakeoff.report.result_page import page, task_facts, use_table
-from bakeoff.report.templating import embedded
 from bakeoff.report.terminal import terminal
-from bakeoff.results.columns import columns
-from bakeoff.results.recommend import recommend
+from bakeoff.report.verdict_words import Findings, advice, pick_lines, verdict_sentences
+from bakeoff.results.columns import columns, matrix_table, ordered_rows
 from bakeoff.results.save import save
 from bakeoff.results.schema import Detailed, Summary, read_detailed, read_summary
-from bakeoff.results.tables import matrix_table, ordered_rows
 from bakeoff.running.runner import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -60,12 +59,13 @@ def test_page_and_terminal_say_the_same(folder: Path, result: tuple[Summary, Det
     shown = screen.export_text()
     made = (folder / "evaluation_report.html").read_text()
     plain = html.unescape(made)
-    for sentence in [*summary.verdict.sentences, *(note.sentence for note in notes(summary))]:
+    for sentence in [*verdict_sentences(summary), *(note.sentence for note in notes(summary))]:
         assert sentence in shown
         assert sentence in plain
-    for sentence, choice in zip(advice(summary), summary.verdict.recommendations, strict=True):
+    for sentence, (_, label, price) in zip(advice(summary), pick_lines(Findings(summary)), strict=True):
         assert sentence in shown
-        assert choice.why in plain
+        assert label in plain
+        assert price in plain
     content = matrix(summary)
     rows = ParsedPage(made).rows[1:]
     assert len(rows) == len(content.lines)
@@ -83,6 +83,26 @@ def test_rows_stand_by_the_deciding_measure_then_scales_then_what_did_not_run(re
     assert means == sorted(means, reverse=True)
     assert [row.label for row in rows[-4:]] == ["oracle", "random", "voyage-4+faiss", "voyage-4+chroma"]
     assert "not run: VOYAGE_API_KEY is not set" in markdown(summary)
+
+
+def test_the_page_sorts_by_unrounded_figures_from_the_better_end(
+    folder: Path, result: tuple[Summary, Detailed]
+) -> None:
+    summary, _ = result
+    made = ParsedPage((folder / "evaluation_report.html").read_text())
+    lines = dict(zip([row.label for row in ordered_rows(summary)], made.values[1:], strict=True))
+    for row in summary.ran:
+        assert row.latency is not None
+        assert row.cost is not None
+        assert row.cost.usd_per_million_documents is not None
+        expected: dict[str, float | None] = {name: row.measures[name].mean for name in summary.matrix_measures}
+        expected |= {"search_p50": row.latency.search.p50, "total_p50": row.latency.total.p50}
+        assert {key: float(lines[row.label][key] or "nan") for key in expected} == expected
+    measures = {name: made.first[name] for name in summary.matrix_measures}
+    assert measures == dict.fromkeys(summary.matrix_measures, "descending")  # the best has most
+    others = {key: order for key, order in made.first.items() if key not in measures}
+    assert {"embed_p50", "search_p50", "total_p50"} <= others.keys()
+    assert set(others.values()) == {"ascending"}  # the best is quickest and cheapest
 
 
 def test_the_page_has_everything_inside_and_calls_nothing(folder: Path) -> None:
@@ -181,7 +201,9 @@ def test_csv_and_json_hold_the_unrounded_figures(result: tuple[Summary, Detailed
     assert read[-1]["not_run"] == "VOYAGE_API_KEY is not set"
     parsed = json.loads(json_bytes(summary))
     assert parsed["rows"][0]["ndcg@10"] == best.measures["ndcg@10"].mean
-    assert parsed["sentences"] == summary.verdict.sentences
+    assert parsed["format"] == 2
+    assert parsed["verdict"] == json.loads(msgspec.json.encode(summary.verdict))
+    assert parsed["text"] == [*verdict_sentences(summary), *advice(summary)]
 
 
 def test_a_formula_in_a_csv_is_only_text(result: tuple[Summary, Detailed]) -> None:
@@ -222,12 +244,6 @@ def test_how_it_was_measured_tells_the_task_and_its_health(result: tuple[Summary
     assert [row[0] for row in use_table(result[0])] == [row.label for row in result[0].ran]
 
 
-def test_recommendations_are_stored_with_the_verdict(result: tuple[Summary, Detailed]) -> None:
-    summary, _ = result
-    assert summary.verdict.recommendations == recommend(summary.rows, summary.verdict)
-    assert len(summary.verdict.recommendations) == 4
-
-
 @pytest.mark.parametrize("kept", [["voyage-4"], ["bm25"]], ids=["nothing ran", "one contender"])
 def test_a_page_comes_out_of_the_smallest_results(
     kept: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -238,7 +254,7 @@ def test_a_page_comes_out_of_the_smallest_results(
     folder = save(run(Lineup.read(default_lineup()).narrowed(kept)), tmp_path)
     render(folder)
     made = (folder / "evaluation_report.html").read_text()
-    assert ("No contender ran" in made) == (kept == ["voyage-4"])
+    assert ("Nothing ran" in made) == (kept == ["voyage-4"])
     assert csv_text(read_summary(folder))
 
 

@@ -14,19 +14,20 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from bakeoff.cli.main import app
-from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.report.junit import junit
+from bakeoff.report.gate import junit
 from bakeoff.results.compare import compare_results, read_results
-from bakeoff.results.gate import _judged, gate
+from bakeoff.results.gate import gate
 from bakeoff.results.result import Result
 from bakeoff.results.save import save
 from bakeoff.running.runner import run
 from bakeoff_providers.errors import InputError
+from scipy import stats
 from typer.testing import CliRunner
 
 from tests import terminal
+from tests.errors import refuses
 from tests.terminal import bakeoff
 
 VERBS = ["walk", "jump", "paint", "cook", "sail", "climb", "plant", "build", "melt", "sort", "fish", "kick"]
@@ -74,7 +75,8 @@ def test_the_same_contender_is_compared_with_itself_in_the_first_result(make: Ma
     (pair,) = found.pairs
     assert (pair.a, pair.b) == ("bm25 (new)", "bm25 (old)")
     assert pair.difference == pytest.approx(8 / 12)
-    assert pair.p == pair.p_holm == pytest.approx(2 / 2**8)  # only all signs alike are as extreme
+    d = np.array([1.0] * 8 + [0.0] * 4 + [-4 / 12])  # with one imagined failure, where the other has its mean
+    assert pair.p == pair.p_holm == pytest.approx(float(stats.ttest_1samp(d, 0).pvalue))
     assert (pair.wins, pair.ties, pair.losses) == (8, 4, 0)
     assert [(change.query, change.a, change.b) for change in found.changed_most(pair, 2)] == [
         ("q00", 1.0, 0.0),
@@ -91,9 +93,9 @@ def test_contenders_of_one_result_are_compared_with_each_other(make: Make) -> No
     (pair,) = compare_results(_read(folder), NDCG).pairs
     assert (pair.a, pair.b) == ("bm25", "plain")
     assert pair.difference == pytest.approx(8 / 12)
-    with pytest.raises(InputError, match="there is only one contender"):
+    with refuses(InputError, file="one"):
         compare_results(_read(folder), NDCG, ["plain"])
-    with pytest.raises(InputError, match="--contender 'plane' matches no contender") as caught:
+    with refuses(InputError, "--contender", "'plane'") as caught:
         compare_results(_read(folder), NDCG, ["plane"])
     assert "plain" in caught.value.remedy
 
@@ -147,9 +149,9 @@ def test_rows_that_only_one_result_has_are_named(make: Make) -> None:
     assert compare_results(_read(old, new), NDCG).unmatched == sentences
     assert compare_results(_read(old, new), NDCG, ["bm25"]).unmatched == sentences  # all are bm25s
     out = " ".join(bakeoff("compare", str(old), str(new), cwd=old).stdout.split())
-    assert out.startswith("A = old B = new NDCG@10")
+    assert out.startswith("A = old B = new 1 of 1 contender changed on NDCG@10")
     assert "Not compared: gone and also-gone, which only A has. Not compared: added, which only B has." in out
-    assert "Differ most, bm25 (A) → bm25 (B):" in out
+    assert "bm25 (B) against bm25 (A), largest differences" in out or "bm25 (A) against bm25 (B), largest" in out
     done = bakeoff("compare", str(old), str(new), "--format", "json", cwd=old)
     assert json.loads(done.stdout)["unmatched"] == sentences
 
@@ -166,7 +168,7 @@ def test_long_names_of_results_fit_a_narrow_screen(make: Make, monkeypatch: pyte
 
 def test_all_pairs_of_several_results(make: Make) -> None:
     results = _read(make("a", "english", label="x"), make("b", "none", label="y"))
-    with pytest.raises(InputError, match="no contender in common") as caught:
+    with refuses(InputError) as caught:
         compare_results(results, NDCG)
     assert "--all-pairs" in caught.value.remedy
     (pair,) = compare_results(results, NDCG, all_pairs=True).pairs
@@ -177,96 +179,116 @@ def test_a_measure_that_was_not_stored_comes_from_the_rankings(make: Make) -> No
     (result,) = _read(make("a", "none"))
     assert "acc@2" not in result.detailed.contenders[0].queries["q00"].measures
     assert result.values("bm25", Measure.parse("acc@2")).tolist() == [0.0] * 8 + [1.0] * 4
-    with pytest.raises(InputError, match="reads deeper than the 20 places"):
+    with refuses(InputError, "20", file="a"):
         result.values("bm25", Measure.parse("acc@21"))
 
 
 def test_other_judgments_and_other_queries_can_not_be_compared(make: Make) -> None:
     old, graded, asked = make("old", "none"), make("graded", "none", grade=2), make("asked", "none", inflected=3)
-    with pytest.raises(InputError, match="can't be compared with old: other judgments: 12 queries have other grades"):
+    with refuses(InputError, "old", "12 queries", file="graded"):
         compare_results(_read(old, graded), NDCG)
-    with pytest.raises(InputError, match="other queries: 5 have another text, such as 'q03'"):
+    with refuses(InputError, "'q03'", file="asked"):
         compare_results(_read(old, asked), NDCG)
-    refused = gate(*_two(graded, old), NDCG, 0.02)
+    refused = gate(*_two(asked, old), NDCG, 0.02)
     assert refused.exit_code == 2
-    assert "other judgments" in refused.refused[0]
+    assert "other queries" in refused.refused[0]
 
 
 class TestGate:
-    def test_a_large_and_significant_drop_fails(self, make: Make) -> None:
+    """Without stems, bm25 loses 8 of 12 queries wholly (or as many as are inflected), and keeps the others."""
+
+    def test_a_drop_that_is_shown_fails(self, make: Make) -> None:
         new, old = _read(make("new", "none"), make("old", "english"))
         verdict = gate(new, old, NDCG, 0.02)
-        assert verdict.exit_code == 1
+        assert (verdict.exit_code, verdict.outcome, verdict.queries) == (1, "failed", 12)
         (check,) = verdict.checks
-        assert (check.before, check.after) == pytest.approx((1.0, 4 / 12))
-        assert "a drop of 0.6667, 0.02 is allowed, and it is significant (p (Holm) = 0.0078)" in check.reason
+        assert (check.before, check.after, check.differing) == pytest.approx((1.0, 4 / 12, 8))
+        lost = np.repeat([-1.0, 0.0], [8, 4])
+        assert check.p == pytest.approx(stats.ttest_1samp(lost, -0.02, alternative="less").pvalue)
+        half = stats.t.ppf(0.95, 11) * stats.sem(lost)
+        assert (check.least, check.most) == pytest.approx((8 / 12 - half, 8 / 12 + half))
+        assert check.worst is not None
+        assert (check.worst.text, check.worst.change) == ("walking", -1.0)
 
-    def test_a_drop_within_the_allowance_passes(self, make: Make) -> None:
+    def test_it_is_tested_against_what_is_allowed(self, make: Make) -> None:
+        """A drop of 0.67 is far from 0, and may be no more than 0.6."""
         new, old = _read(make("new", "none"), make("old", "english"))
-        assert gate(new, old, NDCG, 0.7).exit_code == 0
-        assert gate(new, old, NDCG, 8 / 12).exit_code == 0  # exactly as much as is allowed
-
-    def test_nothing_is_left_to_settle_where_as_much_is_lost_as_is_allowed(self, make: Make) -> None:
-        """Two of twelve queries find nothing any more, which is not significant."""
-        verdict = gate(*_two(make("new", "none", inflected=2), make("old", "english", inflected=2)), NDCG, 2 / 12)
-        assert [check.reason for check in verdict.checks] == ["a drop of 0.1667, 0.166667 is allowed"]
-
-    def test_both_limits_are_where_they_are_said_to_be(self, make: Make) -> None:
-        """A drop of 8 / 12 with p = 2 / 2^8: what reaches a limit passes the one and fails by the other."""
-        new, old = _two(make("new", "none"), make("old", "english"))
-        drop, p = 8 / 12, 2 / 2**8
-        assert gate(new, old, NDCG, drop).exit_code == 0
-        assert gate(new, old, NDCG, drop - 1e-9).exit_code == 1
-        assert gate(new, old, NDCG, 0.02, alpha=p).exit_code == 1
-        assert gate(new, old, NDCG, 0.02, alpha=p * (1 - 1e-9)).exit_code == 0
-        assert gate(new, old, NDCG).exit_code == 1
-        allowed = gate(new, old, NDCG, drop).checks[0].reason
-        assert allowed == "a drop of 0.6667, 0.666667 is allowed"
-
-    def test_the_allowance_is_two_hundredths_where_nothing_else_is_said(self, make: Make) -> None:
-        new, old = _two(make("new", "none"), make("old", "english"))
+        assert gate(new, old, NDCG, 0.6).outcome == "undecided"
+        assert gate(new, old, NDCG, 0.95).outcome == "passed"
         assert gate(new, old).max_drop == 0.02
-        assert gate(old, new).checks[0].reason == "no drop, 0.02 is allowed"
-        assert gate(old, new).notes == []
 
-    def test_a_drop_that_may_be_chance_passes_and_says_so(self, make: Make) -> None:
-        new, old = _read(make("new", "none", inflected=2), make("old", "english", inflected=2))
-        verdict = gate(new, old, NDCG, 0.02)
-        assert verdict.exit_code == 0
-        assert "but not significant (p (Holm) = 0.5)" in verdict.checks[0].reason
-        assert "more queries would settle it" in verdict.checks[0].reason
+    def test_undecided_is_what_the_user_says_it_is(self, make: Make) -> None:
+        """Two of twelve queries are lost: the true drop may be 0 or 0.37."""
+        new, old = _two(make("new", "none", inflected=2), make("old", "english", inflected=2))
+        codes = {way: gate(new, old, NDCG, 0.02, undecided=way).exit_code for way in ("warn", "fail", "pass")}
+        assert codes == {"warn": 0, "fail": 1, "pass": 0}
+        warned = ElementTree.fromstring(junit(gate(new, old, NDCG, 0.02))).find("testsuite")
+        assert warned is not None
+        assert (warned.get("failures"), warned.get("skipped")) == ("0", "1")
+        assert warned.find("testcase/skipped") is not None
 
     def test_better_and_equal_pass(self, make: Make) -> None:
         new, old = _read(make("new", "english"), make("old", "none"))
-        assert gate(new, old, NDCG, 0.0).exit_code == 0
+        assert gate(new, old, NDCG, 0.0).outcome == "passed"
         same = _read(make("again", "none"))[0]
         verdict = gate(same, old, NDCG, 0.0)
-        assert verdict.exit_code == 0
-        assert verdict.checks[0].reason.startswith("unchanged")
+        assert (verdict.outcome, verdict.checks[0].differing) == ("passed", 0)
+        assert verdict.finds is None  # of 12 queries that score 0.33, not even the loss of all would be shown
+        found = gate(new, new, NDCG, 0.02).finds
+        assert found is not None  # also where nothing changed
+        error = np.sqrt(found * (1 - found) / 12)
+        assert (found - 0.02) / error == pytest.approx(stats.t.ppf(0.95, 11) + stats.norm.ppf(0.8), abs=1e-6)
 
-    @pytest.mark.parametrize(
-        ("differences", "said"),
-        [
-            ([0.0, 0.0], "unchanged"),
-            ([0.5, -0.5], "no drop"),
-            ([0.5, 0.0], "no drop"),
-            ([0.0, -0.5], "a drop of 0.2500"),
-        ],
-    )
-    def test_what_is_said_of_wins_and_losses_by_as_much(self, differences: list[float], said: str) -> None:
-        mean = sum(differences) / 2
-        pair = PairedDifference("after", "before", mean, None, None, 1.0, 1.0, 1.0, 1.0, None, 0, 0, 0)
-        assert _judged(-mean, pair, np.array(differences), 0.3, 0.05) == (False, f"{said}, 0.3 is allowed")
+    def test_non_inferiority_can_not_be_shown_by_few_queries(self, make: Make) -> None:
+        """Twelve queries without any difference, and one imagined that loses 1: the drop may be 0.2."""
+        new, old = _two(make("new", "none"), make("old", "none"))
+        verdict = gate(new, old, NDCG, 0.02, mode="non-inferior")
+        assert (verdict.outcome, verdict.exit_code) == ("undecided", 1)
+        assert verdict.needed is not None
+        assert 80 <= verdict.needed <= 150
+        imagined = np.append(np.zeros(12), -1.0)
+        most = -imagined.mean() + stats.t.ppf(0.95, 12) * stats.sem(imagined)
+        assert verdict.checks[0].most == pytest.approx(most)
+        assert gate(new, old, NDCG, 0.3, mode="non-inferior").exit_code == 0
+
+    def test_exact_compares_means_without_a_test(self, make: Make) -> None:
+        new, old = _two(make("new", "none", inflected=2), make("old", "english", inflected=2))
+        assert gate(new, old, NDCG, 2 / 12, mode="exact").outcome == "passed"  # exactly as much as is allowed
+        verdict = gate(new, old, NDCG, 2 / 12 - 1e-9, mode="exact")
+        assert (verdict.outcome, verdict.checks[0].p, verdict.finds) == ("failed", None, None)
+
+    def test_a_baseline_of_other_grades_is_scored_again(self, make: Make) -> None:
+        """Today's grade is 2 and was 1: exponential gains cancel in NDCG, and nothing has changed."""
+        new, old = _two(make("graded", "none", grade=2), make("old", "none"))
+        verdict = gate(new, old, NDCG, 0.02)
+        assert (verdict.exit_code, verdict.regraded) == (0, 12)
+        assert verdict.checks[0].before == pytest.approx(4 / 12)
+
+    def test_a_row_is_found_by_the_label_of_the_line_up(self, make: Make) -> None:
+        """The row's own name says its store and dimensions."""
+
+        def entry(store: str) -> str:
+            return f'[[contender]]\nprovider = "fake"\nlabel = "ours"\n{store}\n'
+
+        new = make("new", "none", more=entry('store = "chroma"'))
+        old = make("old", "none", more=entry('store = "faiss"'))
+        verdict = gate(*_two(new, old), NDCG, 0.02)
+        assert [(check.contender, check.baseline) for check in verdict.checks] == [
+            ("bm25", "bm25"),
+            ("ours+chroma", "ours+faiss"),
+        ]
+        assert verdict.new == []
+        twice = make("twice", "none", more=entry('store = ["chroma", "hnswlib"]'))
+        assert gate(*_two(twice, old), NDCG, 0.02).exit_code == 2
 
     def test_a_drop_of_a_geometric_mean_is_that_of_the_figures_shown(self, make: Make) -> None:
         """Eight of twelve queries fall from 1 to 0.00001: a geometric mean of 1 becomes 10^(−40/12)."""
         new, old = _two(make("new", "none"), make("old", "english"))
         (check,) = gate(new, old, "gm_map", 0.9996).checks
         assert (check.before, check.after) == pytest.approx((1.0, 10 ** (-40 / 12)))
-        assert check.failed is False  # 1 − 0.00046; the difference of logarithms is 7.7
-        assert check.reason == "a drop of 0.9995, 0.9996 is allowed"
-        (check,) = gate(new, old, "gm_map", 0.99).checks
-        assert check.failed
+        assert check.outcome == "undecided"  # 1 − 0.00046; the difference of logarithms is 7.7
+        (check,) = gate(new, old, "gm_map", 0.5).checks
+        assert check.outcome == "failed"
 
     def test_a_contender_that_is_gone_can_not_pass(self, make: Make) -> None:
         new, old = _read(make("new", "english", label="other"), make("old", "english"))
@@ -286,13 +308,14 @@ class TestGate:
         new = make("new", "none", inflected=6, more=more % "none")
         old = make("old", "english", inflected=6, more=more % "english")
         verdict = gate(*_two(new, old), NDCG, 0.02)
-        # the same six queries fall for both: p = 2 / 2^6, once
-        assert [check.pair.p_holm for check in verdict.checks] == pytest.approx([2 / 2**6, 2 / 2**6])
+        lost = np.repeat([-1.0, 0.0], 6)  # the same six queries fall for both: one test
+        p = stats.ttest_1samp(lost, -0.02, alternative="less").pvalue
+        assert [check.p for check in verdict.checks] == pytest.approx([p, p])
         assert verdict.exit_code == 1
         assert gate(*_two(new, old), NDCG, 0.02, ["second"]).exit_code == 1
 
     def test_junit_says_the_same(self, make: Make) -> None:
-        new, old, other = _read(make("new", "none"), make("old", "english"), make("other", "none", grade=2))
+        new, old, other = _read(make("new", "none"), make("old", "english"), make("other", "none", inflected=3))
         suite = ElementTree.fromstring(junit(gate(new, old, NDCG, 0.02))).find("testsuite")
         assert suite is not None
         assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("1", "1", "0")
@@ -309,27 +332,27 @@ def test_the_commands_exit_as_they_promise(make: Make, tmp_path: Path) -> None:
     def bakeoff(*arguments: str | Path) -> terminal.Ended:
         return terminal.bakeoff(*map(str, arguments), cwd=tmp_path)
 
-    new, old, other = make("new", "none"), make("old", "english"), make("other", "none", grade=2)
+    new, old, other = make("new", "none"), make("old", "english"), make("other", "none", inflected=3)
     code, out, _ = bakeoff("gate", new, "--baseline", old, "--measure", "ndcg@10", "--junit", tmp_path / "x.xml")
     assert code == 1
-    assert "FAIL  bm25: ndcg@10 1.0000 → 0.3333" in out
+    assert out.startswith("gate failed: bm25 dropped by more than 0.02 on NDCG@10")
+    assert out.splitlines()[4].split()[:5] == ["FAIL", "bm25", "1.000", "0.333", "−0.667"]
     assert ElementTree.parse(tmp_path / "x.xml").getroot().tag == "testsuites"
     code, out, _ = bakeoff("gate", old, "--baseline", new)
     assert code == 0
     assert "gate passed" in out
-    assert "no query differs" not in out
-    assert (
-        "note: +0.0000 with an interval: no query differs;"
-        in bakeoff("gate", old, "--baseline", make("o", "english"))[1]
-    )
+    assert "Nothing changed." in bakeoff("gate", old, "--baseline", make("o", "english"))[1]
+    code, out, _ = bakeoff("gate", new, "--baseline", old, "--format", "json")
+    assert (code, json.loads(out)["format"], json.loads(out)["outcome"]) == (1, 2, "failed")
+    assert bakeoff("gate", new, "--baseline", old, "--exact", "--non-inferiority")[0] == 2
     code, _, err = bakeoff("gate", other, "--baseline", old, "--junit", tmp_path / "y.xml")
     assert code == 2
-    assert "other judgments" in err
+    assert "other queries" in err
     assert "<error" in (tmp_path / "y.xml").read_text()
     code, out, _ = bakeoff("compare", old, new, "--queries", "1")
     assert code == 0
-    assert "The pair differs significantly over 12 queries" in out
-    assert "-1.000  1.000 → 0.000  q00: walking" in out
+    assert "The pair differs over 12 queries" in out
+    assert "1.000 0.000 q00: walking" in out
     pair = json.loads(bakeoff("compare", old, new, "--format", "json")[1])["pairs"][0]
     assert pair["changed_most"][0] == {"query": "q00", "text": "walking", "a": 0.0, "b": 1.0}
     runs = [folder / "runs" / "bm25.trec" for folder in (old, new)]
@@ -339,7 +362,7 @@ def test_the_commands_exit_as_they_promise(make: Make, tmp_path: Path) -> None:
     assert means == {str(runs[0]): 1.0, str(runs[1]): pytest.approx(4 / 12)}
     code, out, _ = bakeoff("score", old / "judgments.qrels", *runs, "-q")
     assert code == 0
-    assert "can't be told from the best" in out
+    assert "★ leads" in out
     code, _, err = bakeoff("score", old / "judgments.qrels", tmp_path / "none.trec")
     assert code == 2
     assert "no such file" in err
@@ -355,18 +378,5 @@ def test_rows_that_score_alike_count_once_and_are_listed_once(make: Make) -> Non
     comparison = compare_results(_read(folder), NDCG)
     assert (len(comparison.tested), comparison.distinct) == (6, 1)
     out = " ".join(bakeoff("compare", str(folder), "-m", "ndcg@10", cwd=folder).stdout.split())
-    assert (
-        "4 of 6 pairs differ significantly over 12 queries (Holm over 1 pair, as rows that score alike count once, 5%)."
-        in out
-    )
-    assert out.count("Differ most, ") == 1
-    assert "The same, plain-twin → bm25, plain → twin and plain-twin → twin." in out
-    assert out.count("No query differs between ") == 2
-    assert out.count("+0.0000 with an interval: no query differs; the interval is what other queries might") == 1
-    said = " ".join(comparison_sentences(folder))
-    assert "(one pair tested; rows that score alike count once)" in said
-
-
-def comparison_sentences(folder: Path) -> list[str]:
-    (result,) = _read(folder)
-    return result.summary.verdict.sentences
+    assert out.startswith("plain is better than bm25 on NDCG@10. The pair differs over 12 queries")
+    assert "2 rows score like another and count once." in out

@@ -18,7 +18,7 @@ FIGURE = 0.1 + 0.2  # 0.30000000000000004 in JSON
 
 
 def _summary(said: str = "", command: str = "bakeoff run") -> schema.Summary:
-    standing = schema.Standing(probability=FIGURE, regret=0.0, relation="undecided")
+    standing = schema.Standing(mark="leads", p=FIGURE, behind_least=0.0, behind_most=FIGURE)
     return schema.Summary(
         name="evaluation",
         started="2026-01-01T00:00:00+00:00",
@@ -50,8 +50,8 @@ def _summary(said: str = "", command: str = "bakeoff run") -> schema.Summary:
             schema.Row(label="lost", row_type="retriever", not_run=said),
         ],
         verdict=schema.Verdict(
-            measure="recall@10", best="mine+pgvector", tie_group=["mine+pgvector"], pairs=[],
-            smallest_detectable=FIGURE, sentences=[said], standings={"mine+pgvector": standing},
+            measure="recall@10", leader="mine+pgvector", best_set=["mine+pgvector"], situation="not settled",
+            action="take for now", take="mine+pgvector", standings={"mine+pgvector": standing},
         ),
         warnings=[said],
         command=command,
@@ -87,7 +87,7 @@ def _texts(value: Any) -> Iterator[str]:
 @pytest.mark.parametrize(
     "word",
     [
-        *("00000000", "30000000", "category", "measures", "recall@10", "contenders", "standings", "undecided"),
+        *("00000000", "30000000", "category", "measures", "recall@10", "contenders", "standings", "not settled"),
         *("baseline", "pgvector", "retriever", "mine+pgvector", "wikipedia", "queries\":{", "00000000000000000000"),
     ],
 )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from bakeoff.core.filters import Condition, Metadata
 from bakeoff.search.hits import Hits
-from bakeoff.search.rankers.base import Ranker
+from bakeoff.search.rankers import Ranker
 from bakeoff.search.stores.base import Capabilities, SizeModel, Store
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors
 from bakeoff_providers.errors import InputError
@@ -38,7 +38,7 @@ def answer(how: str) -> Hits:
     if how == "panics":
         raise PanicException("called `Option::unwrap()` on a `None` value")
     if how == "input":
-        raise InputError("this is not the user's fault")
+        raise InputError("unfathomable")
     return ANSWERS[how]
 
 
@@ -52,11 +52,12 @@ class BadStore(Store):
         super().__init__(dimensions=dimensions, folder=folder)
         if how == "option":
             raise InputError("how can't be 'option'", place="how")
-        self.how, self.searches = how, 0
+        self.how, self.searches, self.added = how, 0, 0
 
     def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
         if self.how == "add":
             raise LibraryError("no room is left")
+        self.added += len(ids)
 
     def _delete(self, ids: list[str]) -> None:
         """Holds nothing."""
@@ -66,6 +67,10 @@ class BadStore(Store):
         if self.how == "late":  # after the warm-up, in the middle of the rounds
             return answer("unknown") if self.searches > 5 else Hits(["1"], [0.5])
         return answer(self.how)
+
+    def count(self) -> int:
+        """As if it had kept them."""
+        return self.added
 
     def size_model(self) -> SizeModel:
         """Nothing is kept."""

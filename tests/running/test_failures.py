@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from bakeoff.core.facts import Failure, Remark, fact
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.save import save
 from bakeoff.results.schema import read_summary
@@ -20,6 +21,8 @@ from bakeoff.systems.lexical import Lexical
 from bakeoff_providers import PROVIDERS, stopping
 from bakeoff_providers.errors import InputError
 
+from tests.errors import refuses, says
+from tests.facts import arguments
 from tests.native_task import native_files, write_lineup
 
 GOOD = '[[contender]]\nranker = "bm25"\n[[contender]]\nprovider = "fake"\nstore = "faiss"\n'
@@ -49,37 +52,37 @@ def _reason(outcome: Outcome) -> str:
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ("unknown", "unknown id 'nobody'"),
+        ("unknown", "'nobody'"),
         ("duplicate", "'1' twice"),
-        ("nan", "NaN as the score of '1'"),
+        ("nan", "'1'"),
         ("lengths", "ValueError"),
         ("raises", "LibraryError: the connection was lost"),
         ("panics", "PanicException: called `Option::unwrap()`"),
-        ("input", "this is not the user's fault"),
+        ("input", "unfathomable"),
         ("add", "LibraryError: no room is left"),
-        ("late", "unknown id 'nobody'"),
+        ("late", "'nobody'"),
     ],
 )
 def test_a_store_that_misbehaves_costs_its_row(tmp_path: Path, how: str, said: str) -> None:
     store = f'store = {{ name = "bad", options = {{ how = "{how}" }} }}\n'
     outcome = run(_lineup(tmp_path, f'{GOOD}[[contender]]\nprovider = "fake"\nlabel = "x"\n{store}'))
-    assert said in _reason(outcome)
+    says(_reason(outcome), said)
 
 
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ("unknown", "unknown id 'nobody'"),
+        ("unknown", "'nobody'"),
         ("duplicate", "'1' twice"),
-        ("nan", "NaN as the score of '1'"),
+        ("nan", "'1'"),
         ("raises", "LibraryError: the connection was lost"),
         ("panics", "PanicException: called `Option::unwrap()`"),
-        ("input", "this is not the user's fault"),
+        ("input", "unfathomable"),
     ],
 )
 def test_a_ranker_that_misbehaves_costs_its_row(tmp_path: Path, how: str, said: str) -> None:
     outcome = run(_lineup(tmp_path, f'{GOOD}[[contender]]\nranker = "bad"\noptions = {{ how = "{how}" }}\n'))
-    assert said in _reason(outcome)
+    says(_reason(outcome), said)
 
 
 @pytest.mark.parametrize(
@@ -87,15 +90,15 @@ def test_a_ranker_that_misbehaves_costs_its_row(tmp_path: Path, how: str, said: 
     [
         ("created", "LibraryError: the driver is too old"),
         ("raises", "LibraryError: the connection was lost"),
-        ("input", "this is not the user's fault"),
+        ("input", "unfathomable"),
         ("query", "LibraryError: the connection was lost"),
-        ("few", "answered 2 vectors for 3 texts"),
-        ("nan", "answered NaN or infinity for text 1"),
+        ("few", "2 vectors"),
+        ("nan", "1"),
     ],
 )
 def test_a_provider_that_misbehaves_costs_its_row(tmp_path: Path, how: str, said: str) -> None:
     bad = f'[[contender]]\nprovider = "bad"\nstore = "faiss"\noptions = {{ how = "{how}" }}\n'
-    assert said in _reason(run(_lineup(tmp_path, GOOD + bad)))
+    says(_reason(run(_lineup(tmp_path, GOOD + bad))), said)
 
 
 def test_a_provider_that_fails_is_not_asked_again_for_its_second_store(tmp_path: Path) -> None:
@@ -117,7 +120,7 @@ def test_the_row_says_why_and_the_log_has_the_traceback(tmp_path: Path, caplog: 
     with caplog.at_level(logging.WARNING, logger="bakeoff"):
         outcome = run(_lineup(tmp_path, f'{GOOD}[[contender]]\nranker = "bad"\n'))
     rows = {row.label: row for row in read_summary(save(outcome, tmp_path / "results")).rows}
-    assert rows["bad"].not_run == "LibraryError: the connection was lost"
+    assert rows["bad"].not_run == Failure(kind="raised", error="LibraryError", text="the connection was lost")
     assert rows["bad"].measures == {}
     assert rows["bm25"].not_run is None
     (logged,) = [entry for entry in caplog.records if "bad" in entry.getMessage()]
@@ -130,10 +133,10 @@ WRONG = [
     ('provider = "fake"\nlabel = "x"\nstore = "faiss"\ndimensions = 900', "900 dimensions"),
     (
         'provider = "fake"\nlabel = "x"\nstore = { name = "faiss", options = { index = "IVF4096,Flat" } }',
-        "3 documents do not train the index 'IVF4096,Flat'",
+        "'IVF4096,Flat'",
     ),
-    ('provider = "precomputed"\nstore = "faiss"\noptions = { path = "nowhere.npy" }', "no such file"),
-    ('answers = "nowhere.trec"', "no such file"),
+    ('provider = "precomputed"\nstore = "faiss"\noptions = { path = "nowhere.npy" }', "nowhere.npy"),
+    ('answers = "nowhere.trec"', "nowhere.trec"),
     ('answers = "broken.jsonl"', "broken.jsonl"),
 ]
 
@@ -141,15 +144,15 @@ WRONG = [
 @pytest.mark.parametrize(("contender", "said"), WRONG, ids=[said for _, said in WRONG])
 def test_what_one_contender_has_wrong_costs_its_row(tmp_path: Path, contender: str, said: str) -> None:
     (tmp_path / "broken.jsonl").write_text("{")
-    assert said in _reason(run(_lineup(tmp_path, f"{GOOD}[[contender]]\n{contender}\n")))
+    says(_reason(run(_lineup(tmp_path, f"{GOOD}[[contender]]\n{contender}\n"))), said)
 
 
 def test_a_row_that_is_wrong_is_not_embedded(tmp_path: Path) -> None:
     lineup = _lineup(tmp_path, f'{GOOD}[[contender]]\nprovider = "minilm"\nstore = "faiss"\ndimensions = 900\n')
-    notices: list[str] = []
+    notices: list[Remark] = []
     settings = Settings(cache=tmp_path / "vectors", notice=notices.append)
     assert run(lineup, settings).not_run
-    assert any("minilm" in notice and "will not run" in notice for notice in notices)
+    assert [one["label"] for one in arguments(notices, "will_not_run")] == ["minilm@900+faiss"]
     identities = [path.read_text() for path in (tmp_path / "vectors").rglob("identity.json")]
     assert identities
     assert not any("minilm" in identity for identity in identities)
@@ -157,14 +160,14 @@ def test_a_row_that_is_wrong_is_not_embedded(tmp_path: Path) -> None:
 
 def test_a_task_without_grades_is_refused_with_the_way_to_grade_it(tmp_path: Path) -> None:
     file = write_lineup(tmp_path, native_files(grades={}), contenders=GOOD)
-    with pytest.raises(InputError, match="has no grades") as refused:
+    with refuses(InputError, "'task'") as refused:
         run(Lineup.read(file))
     assert "bakeoff grade" in refused.value.remedy
 
 
 def test_a_task_whose_grades_are_all_too_low_is_refused(tmp_path: Path) -> None:
     file = write_lineup(tmp_path, native_files(), task="rel = 5", contenders=GOOD)
-    with pytest.raises(InputError, match="no document has a grade of 5 or more"):
+    with refuses(InputError, "5"):
         run(Lineup.read(file))
 
 
@@ -181,7 +184,7 @@ def test_columns_that_a_store_refuses_are_left_out_with_a_note_in_its_row(tmp_pa
     assert outcome.not_run == []
     notes = {row.contender.identity.store: row.search.build.notes for row in outcome.ran if row.search}
     assert notes["faiss"] == ()
-    assert notes["chroma"] == ("chroma refuses some metadata, which was left out: '$price'",)
+    assert notes["chroma"] == (fact("refused_metadata", store="chroma", count=1, fields=["$price"]),)
 
 
 class PanicException(BaseException):
@@ -197,10 +200,12 @@ def test_an_interrupt_costs_no_row_but_the_run() -> None:
 
 
 def test_a_panic_of_a_library_costs_its_row() -> None:
-    with pytest.raises(AdapterFailed, match="PanicException: lost"), adapter_work():
+    with refuses(AdapterFailed, "anicException"), adapter_work():
         raise PanicException("lost")
     contender = Lexical("words", ranker="bm25")
-    assert attempt(contender, partial(_raise, PanicException("lost"))) == NotRun(contender, "PanicException: lost")
+    assert attempt(contender, partial(_raise, PanicException("lost"))) == NotRun(
+        contender, Failure(kind="raised", error="PanicException", text="lost")
+    )
 
 
 def _raise(error: BaseException) -> None:
@@ -210,7 +215,7 @@ def _raise(error: BaseException) -> None:
 def test_a_reason_with_a_remedy_holds_no_secret_either() -> None:
     wrong = InputError("postgresql://me:hunter2@db/x is no address", remedy="cut http://host/v1?api_key=hunter2 short")
     assert "hunter2" not in reason_of(wrong)
-    assert "is no address (cut http://host/v1?*** short)" in reason_of(wrong)
+    says(reason_of(wrong), "host/v1")
 
 
 HOSTILE = """import asyncio, sys
@@ -240,7 +245,7 @@ class Made:
             "SystemExit: 0",
         ),
         ('provider = "file:bad.py:Made"\nstore = "faiss"', "SystemExit: 3"),
-        ('provider = "file:exit.py:embed"\nstore = "faiss"', "can't be imported: SystemExit: 4"),
+        ('provider = "file:exit.py:embed"\nstore = "faiss"', "SystemExit"),
         ('retriever = "file:bad.py:search"', "SystemExit: 0"),
     ],
 )
@@ -248,7 +253,7 @@ def test_a_contender_that_ends_the_process_costs_its_row(tmp_path: Path, contend
     (tmp_path / "bad.py").write_text(HOSTILE)
     (tmp_path / "exit.py").write_text("import sys\nsys.exit(4)\n")
     outcome = run(_lineup(tmp_path, f'{GOOD}[[contender]]\nlabel = "x"\n{contender}\n'))
-    assert said in _reason(outcome)
+    says(_reason(outcome), said)
 
 
 def test_an_exit_while_the_run_is_being_stopped_ends_it() -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
 import pytest
-from bakeoff.lineup.lineup import Lineup
-from bakeoff.lineup.toml import lineup_text
+from bakeoff.core.filters import Condition
+from bakeoff.extensions.stores.qdrant import Qdrant
+from bakeoff.lineup.lineup import Lineup, lineup_text
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
+from bakeoff.search.hits import Hits
+from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError
 
+from tests.errors import refuses
 from tests.native_task import native_files, pages, write_lineup
 
 NUMBERS = range(1, 61)
@@ -60,7 +65,22 @@ def test_a_hybrid_row_finds_by_words_as_our_own_fusion_does(tmp_path: Path) -> N
     hybrid = rows["drawn+qdrant-hybrid"].search
     assert hybrid is not None
     assert hybrid.loss is None
+    assert hybrid.short == 0
     assert hybrid.timing.embed_ns
+
+
+def test_a_hybrid_row_with_short_lists_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Qdrant._search_hybrid
+
+    def half(self: Qdrant, text: str, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
+        hits = whole(self, text, vector, k, filters)
+        return Hits(hits.ids[:30], hits.scores[:30])
+
+    monkeypatch.setattr(Qdrant, "_search_hybrid", half)
+    outcome = run(Lineup.read(_lineup(tmp_path, HYBRID)), Settings(cache=None))
+    short = {row.contender.label: row.search.short for row in outcome.ran if row.search}
+    assert short["drawn+qdrant-hybrid"] == 3
+    assert sum(short.values()) == 3
 
 
 def test_a_line_up_with_hybrid_rows_reads_back(tmp_path: Path) -> None:
@@ -71,7 +91,7 @@ def test_a_line_up_with_hybrid_rows_reads_back(tmp_path: Path) -> None:
 
 
 def test_a_store_without_hybrid_search_is_refused_with_those_that_have_it(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="faiss does no hybrid search of its own") as error:
+    with refuses(InputError, place="contender[1], search", file="own.toml") as error:
         Lineup.read(_lineup(tmp_path, HYBRID.replace('"qdrant"', '"faiss"').replace("drawn+qdrant", "drawn+faiss")))
     for name in ("lancedb", "pgvector", "qdrant"):
         assert name in str(error.value.remedy)

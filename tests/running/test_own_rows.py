@@ -11,13 +11,14 @@ from typing import Any, ClassVar
 
 import pytest
 from bakeoff.calls.retry import RetryPolicy
-from bakeoff.lineup.lineup import Lineup
-from bakeoff.lineup.toml import lineup_text
+from bakeoff.lineup.lineup import Lineup, lineup_text
 from bakeoff.results.schema import Cost
 from bakeoff.results.summary import summarise
 from bakeoff.running.runner import Outcome, Settings, run
 from bakeoff_providers.errors import InputError
 
+from tests.errors import says
+from tests.facts import ids
 from tests.native_task import native_files, write_lineup
 
 MINE = """
@@ -103,19 +104,19 @@ def test_a_search_function_is_a_row_with_its_latency(folder: Path) -> None:
     ("contender", "said"),
     [
         ('retriever = "file:mine.py:broken"', "RuntimeError: the cluster is down"),
-        ('retriever = "file:mine.py:twice"', "the document '1' twice"),
-        ('retriever = "file:mine.py:serach"', "did you mean 'search'?"),
-        ('retriever = "file:none.py:search"', "no such file"),
-        ('provider = "file:mine.py:nothing"\nstore = "faiss"', "has no 'nothing'"),
-        ('provider = "file:mine.py:embed"\nstore = "faiss"\noptions = { depth = 3 }', "takes no option 'depth'"),
-        ('provider = "file:bad.py:embed"\nstore = "faiss"', "can't be imported: ZeroDivisionError"),
+        ('retriever = "file:mine.py:twice"', "'1'"),
+        ('retriever = "file:mine.py:serach"', "'search'"),
+        ('retriever = "file:none.py:search"', "none.py"),
+        ('provider = "file:mine.py:nothing"\nstore = "faiss"', "'nothing'"),
+        ('provider = "file:mine.py:embed"\nstore = "faiss"\noptions = { depth = 3 }', "'depth'"),
+        ('provider = "file:bad.py:embed"\nstore = "faiss"', "ZeroDivisionError"),
     ],
 )
 def test_code_that_fails_costs_its_row(folder: Path, contender: str, said: str) -> None:
     (folder / "bad.py").write_text("1 / 0\n")
     outcome = _run(folder, f'[[contender]]\n{contender}\n[[contender]]\nranker = "bm25"\n')
     (lost,) = outcome.not_run
-    assert said in lost.reason
+    says(lost.reason, said)
     assert [row.contender.label for row in outcome.ran] == ["bm25"]
 
 
@@ -214,7 +215,7 @@ def test_an_endpoint_is_a_row_with_its_real_latency(folder: Path, url: str, monk
     (shown,) = [row for row in summarise(outcome).rows if row.row_type == "retriever"]
     assert shown.cost == Cost()  # nobody knows what the server costs
     assert shown.latency is not None
-    assert not any("cache" in doubt for doubt in shown.latency.doubts)
+    assert not {"untimed_embedding", "untimed_second_stage"} & {*ids(shown.latency.doubts)}
     assert "s3cret" not in json.dumps(outcome.lineup.to_dict())
 
 
@@ -224,34 +225,34 @@ def test_an_endpoint_without_its_key_or_with_unknown_documents_costs_its_row(
     monkeypatch.delenv("SEARCH_KEY", raising=False)
     text = HTTP.replace("URL", url)
     (lost,) = _run(folder, text).not_run
-    assert lost.reason == "SEARCH_KEY is not set"
+    says(lost.reason, "SEARCH_KEY")
     monkeypatch.setenv("SEARCH_KEY", "x")
     (lost,) = _run(folder, text.replace('unknown = "drop"\n', "")).not_run
-    assert "unknown document 'other'" in lost.reason
-    assert 'options = { unknown = "drop" } in its [[contender]]' in lost.reason
+    says(lost.reason, "'other'")
+    says(lost.reason, '"drop"', "[[contender]]")
     (lost,) = _run(folder, text.replace("hits.hits.*._id", "hits.*.id")).not_run
-    assert "no list at 'hits.*.id'" in lost.reason
+    says(lost.reason, "'hits.*.id'")
 
 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ('url = "ftp://x"', "is no URL"),
-        ('url = "http://me:pw@x/"', "a name or password before the host"),
-        ('url = "http://[x"', "is no URL"),
-        ('url = "http://x/"\nids = "hits"', "no path to a list"),
-        ('url = "http://x/"\nheaders = { Authorization = "Bearer abc" }', "is written down here"),
-        ('url = "http://x/"\nheaders = { Authorization = "Bearer abc ${HOME}" }', "is written down here"),
-        ('url = "http://x/"\nheaders = { Ocp-Apim-Subscription-Key = "abc" }', "is written down here"),
-        ('url = "http://x/"\nheaders = { X-Pass = "abc" }', "is written down here"),
+        ('url = "ftp://x"', "URL"),
+        ('url = "http://me:pw@x/"', "line-up"),
+        ('url = "http://[x"', "URL"),
+        ('url = "http://x/"\nids = "hits"', '"hits.*.id"'),
+        ('url = "http://x/"\nheaders = { Authorization = "Bearer abc" }', "line-up"),
+        ('url = "http://x/"\nheaders = { Authorization = "Bearer abc ${HOME}" }', "line-up"),
+        ('url = "http://x/"\nheaders = { Ocp-Apim-Subscription-Key = "abc" }', "line-up"),
+        ('url = "http://x/"\nheaders = { X-Pass = "abc" }', "line-up"),
         ('url = "http://x/"\nbody = { query = "{text}", login = { api_key = "abc" } }', "login.api_key"),
-        ('file = "mine.py"\nfunction = "search"\npassword = "abc"', "is written down here"),
-        ('url = "http://x/"\nmethod = "PUT"', "neither GET nor POST"),
-        ('url = "http://x/"\nbdy = {}', "did you mean 'body'?"),
-        ('place = "x"', "needs a url or a file"),
+        ('file = "mine.py"\nfunction = "search"\npassword = "abc"', "line-up"),
+        ('url = "http://x/"\nmethod = "PUT"', "POST"),
+        ('url = "http://x/"\nbdy = {}', "'body'"),
+        ('place = "x"', '"file:mine.py:search"'),
     ],
 )
 def test_what_an_endpoint_has_wrong_is_refused_before_anything_runs(folder: Path, settings: str, said: str) -> None:
     with pytest.raises(InputError) as refused:
         _run(folder, f"[[contender]]\n[contender.retriever]\n{settings}\n")
-    assert said in f"{refused.value} {refused.value.remedy}"
+    says(f"{refused.value} {refused.value.remedy}", said)

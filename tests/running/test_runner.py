@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import pytrec_eval
+from bakeoff.core.facts import Failure, fact
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report import render
 from bakeoff.report.exports import markdown
 from bakeoff.results.save import save
 from bakeoff.results.schema import read_detailed, read_summary
+from bakeoff.results.summary import summarise
 from bakeoff.running.runner import NotRun, Settings, run
+from bakeoff.search.stores.faiss import Faiss
 from bakeoff.systems.embedding import EmbeddingRow
 
+from tests.errors import says
+from tests.facts import arguments
 from tests.native_task import GRADES, native_files, write_lineup
 
 
@@ -69,13 +75,13 @@ def test_a_contender_that_cannot_run_keeps_its_row(lineup_file: Path, monkeypatc
     outcome = run(Lineup.read(lineup_file))
     (lost,) = outcome.not_run
     assert lost.contender.label == "voyage+faiss"
-    assert lost.reason == "VOYAGE_API_KEY is not set"
+    says(lost.reason, "VOYAGE_API_KEY")
 
 
 def test_warnings_name_what_weakens_the_result(lineup_file: Path) -> None:
-    warnings = " ".join(run(Lineup.read(lineup_file)).warnings)
-    assert "k is larger than the corpus (3 documents)" in warnings
-    assert "no document is relevant for q3" in warnings
+    warnings = run(Lineup.read(lineup_file)).warnings
+    assert [one["documents"] for one in arguments(warnings, "k_beyond_corpus")] == [3]
+    assert arguments(warnings, "without_relevant") == [{"queries": ["q3"]}]
 
 
 def test_the_result_is_complete_and_the_reports_come_from_it_alone(lineup_file: Path, tmp_path: Path) -> None:
@@ -119,9 +125,14 @@ def test_a_name_does_not_lead_out_of_the_folder(lineup_file: Path, tmp_path: Pat
 def test_keys_do_not_reach_a_result(lineup_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", "hunter2-hunter2")
     outcome = run(Lineup.read(lineup_file).narrowed(["bm25"]))
-    failed = NotRun(replace(outcome.contenders[0].contender, label="other"), "the server said hunter2-hunter2")
+    failure = Failure(kind="raised", error="RuntimeError", text="the server said hunter2-hunter2")
+    failed = NotRun(replace(outcome.contenders[0].contender, label="other"), failure)
     folder = save(
-        replace(outcome, contenders=(*outcome.contenders, failed), warnings=("hunter2-hunter2",)),
+        replace(
+            outcome,
+            contenders=(*outcome.contenders, failed),
+            warnings=("hunter2-hunter2", fact("not_made", part="breakdowns", reason="hunter2-hunter2")),
+        ),
         tmp_path,
         command="bakeoff run --set url=postgresql://me:swordfish@db/",
     )
@@ -157,3 +168,18 @@ def test_a_second_run_embeds_no_document_again(lineup_file: Path, tmp_path: Path
         requests.append(row.search.embedding.usage[Role.DOCUMENT].requests)
     assert requests == [1, 0]
     assert first.scores == second.scores
+
+
+def test_building_is_counted_in_seconds(lineup_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build = Faiss.build
+
+    def slowly(store: Faiss) -> None:
+        time.sleep(0.2)
+        build(store)
+
+    monkeypatch.setattr(Faiss, "build", slowly)
+    start = time.perf_counter()
+    summary = summarise(run(Lineup.read(lineup_file).narrowed(["fake"], ["faiss"])))
+    (row,) = summary.ran
+    assert row.build_seconds is not None
+    assert 0.2 <= row.build_seconds <= time.perf_counter() - start

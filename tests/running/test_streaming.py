@@ -10,7 +10,7 @@ from bakeoff.core.corpus import StoredDocuments
 from bakeoff.embedding import vector_rows
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.summary import detail, summarise
-from bakeoff.running.engines import local
+from bakeoff.running import engines
 from bakeoff.running.runner import Outcome, run
 from bakeoff.running.settings import Settings
 from bakeoff.search.stores import base
@@ -53,7 +53,7 @@ def test_figures_do_not_depend_on_where_the_corpus_is(
     kept = outcome("a")
     monkeypatch.setattr(corpus, "IN_MEMORY", 0)
     monkeypatch.setattr(vector_rows, "KEPT_BYTES", 0)
-    for module in (vector_rows, local, base):
+    for module in (vector_rows, engines, base):
         monkeypatch.setattr(module, "BLOCK", 64)
     streamed = outcome("b")
     assert isinstance(streamed.task.documents, StoredDocuments)

@@ -13,16 +13,17 @@ from typing import Any
 
 import httpx
 import pytest
-from bakeoff.lineup.lineup import Lineup
-from bakeoff.lineup.toml import lineup_text
+from bakeoff.core.facts import fact
+from bakeoff.lineup.lineup import Lineup, lineup_text
 from bakeoff.running.plan import plan
 from bakeoff.running.runner import Outcome, Settings, run
-from bakeoff.search.existing import EXISTING
-from bakeoff.search.existing.base import ExistingIndex
+from bakeoff.search.stores.existing import EXISTING, ExistingIndex
+from bakeoff.search.stores.faiss import ExistingFaiss
 from bakeoff_providers.base import Role
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.fake import Fake
 
+from tests.errors import refuses, says
 from tests.native_task import native_files, write_lineup
 
 # Chunks of the task's documents, the documents that they belong to; document 3 is not there, and one more is.
@@ -188,16 +189,28 @@ def test_an_index_that_exists_is_a_row(made: tuple[str, Made], tmp_path: Path) -
         assert list(row.rankings[query.id].ids) == order
     assert row.search is not None
     assert row.search.build.dimensions == D
+    assert row.search.short == 0
     assert len(row.search.timing.search_ns) == 3
     assert row.search.build.notes == (
-        "the index lacks 1 of the task's 3 documents: 3",
-        "the index has 1 documents that the task lacks; they have no place in the rankings",
+        fact("index_lacks", count=1, documents=3, named=["3"]),
+        fact("index_has_more", documents=1),
     )
     assert row.search.embedding is not None
     assert row.search.embedding.usage[Role.DOCUMENT].asked == 0
     assert _content(tmp_path) == before
     (tmp_path / "again.toml").write_text(lineup_text(lineup.to_dict()))
     assert Lineup.read(tmp_path / "again.toml").contenders == lineup.contenders
+
+
+def test_an_index_that_answers_fewer_entries_than_it_has_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = ExistingFaiss.search
+    monkeypatch.setattr(ExistingFaiss, "search", lambda index, vector, k: whole(index, vector, min(k, 1)))
+    outcome = run(_lineup(tmp_path, "faiss", _faiss(tmp_path, "")))
+    row = next(row for row in outcome.ran if row.contender.row_type == "existing")
+    assert row.search is not None
+    assert row.search.short == 3  # of three queries
 
 
 def test_all_entries_can_be_read_in_blocks(made: tuple[str, Made], tmp_path: Path) -> None:
@@ -217,20 +230,20 @@ def test_all_entries_can_be_read_in_blocks(made: tuple[str, Made], tmp_path: Pat
 def test_another_dimension_costs_the_row(made: tuple[str, Made], tmp_path: Path) -> None:
     store, settings = made
     (lost,) = run(_lineup(tmp_path, store, settings, "dimensions = 16")).not_run
-    assert "the index has vectors of 32 dimensions, hash makes 16" in lost.reason
+    says(lost.reason, "32 dimensions", "16")
 
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     settings = _chroma(tmp_path, "")
     for change, said in (
-        ({"collection": "dosc"}, "there is no collection 'dosc' (name one of: docs, other)"),
-        ({"collection": ""}, "there are 2 of collection"),
-        ({"existing": "nowhere"}, "no such file or folder"),
-        ({"id": "metadata.page"}, "nothing at id = 'metadata.page'"),
-        ({"id": "id"}, "none of the task's documents (it has a, b, c, d, e, …)"),
+        ({"collection": "dosc"}, "'dosc'"),
+        ({"collection": ""}, "2"),
+        ({"existing": "nowhere"}, "nowhere"),
+        ({"id": "metadata.page"}, "'metadata.page'"),
+        ({"id": "id"}, "a, b, c, d, e, …"),
     ):
         (lost,) = run(_lineup(tmp_path, "chroma", {**settings, **change})).not_run
-        assert said in lost.reason
+        says(lost.reason, said)
     (planned, *_) = plan(_lineup(tmp_path, "chroma", settings), Settings())
     assert planned.texts == 3  # the queries
 
@@ -238,13 +251,13 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        ('store = { name = "chroma", collection = "docs" }', "but none is named"),
-        ('store = { name = "usearch", existing = "x" }', "unknown index that exists 'usearch'"),
-        ('store = { name = "chroma", existing = "x" }\ndimensions = 16', "takes no options, dimensions or precision"),
+        ('store = { name = "chroma", collection = "docs" }', "contender 1, store"),
+        ('store = { name = "usearch", existing = "x" }', "'usearch'"),
+        ('store = { name = "chroma", existing = "x" }\ndimensions = 16', "contender 1, store"),
     ],
 )
 def test_what_the_line_up_has_wrong_is_refused(tmp_path: Path, entry: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+    with refuses(InputError, said, file="own.toml"):
         Lineup.read(write_lineup(tmp_path, native_files(), contenders=f'[[contender]]\nprovider = "fake"\n{entry}\n'))
 
 
@@ -302,7 +315,7 @@ def test_a_chroma_server_gets_its_token_from_the_environment_and_only_questions(
     with _guard(chroma, "secret-0123456789") as (url, passed):
         lineup = _lineup(tmp_path, "chroma", {**settings, "existing": url})
         (lost,) = run(lineup).not_run
-        assert "no token" in lost.reason
+        says(lost.reason, "ChromaAuthError")
         assert passed == []
         monkeypatch.setenv("CHROMA_API_KEY", "secret-0123456789")
         assert run(lineup).not_run == []
@@ -311,7 +324,7 @@ def test_a_chroma_server_gets_its_token_from_the_environment_and_only_questions(
 
 
 def test_a_password_in_an_address_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="the address has a password in it"):
+    with refuses(InputError, place="contender[0], store.existing", file="own.toml"):
         _lineup(tmp_path, "chroma", {"existing": "http://me:secret@127.0.0.1:8000"})
 
 
@@ -324,4 +337,4 @@ def test_a_provider_that_learns_from_documents_is_refused(tmp_path: Path) -> Non
         'store = { name = "faiss", existing = "docs.faiss", id = "ids.txt" }\n',
     )
     outcome: Outcome = run(Lineup.read(file))
-    assert "learns from the documents" in outcome.not_run[0].reason
+    says(outcome.not_run[0].reason)

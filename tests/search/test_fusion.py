@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bakeoff.core.facts import fact
 from bakeoff.core.figures import CallTime
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Query
@@ -27,6 +28,7 @@ from hypothesis import strategies as st
 from scipy.stats import gmean, zscore
 from sklearn.preprocessing import minmax_scale
 
+from tests.errors import refuses, says
 from tests.native_task import native_files, pages, write_lineup
 
 
@@ -65,18 +67,18 @@ def test_one_ranking_or_equal_ones_keep_their_order(orders: list[list[str]], c: 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"of": ("a",), "weights": (1.0,)}, "two or more different"),
-        ({"of": ("a", "a"), "weights": (1.0, 1.0)}, "two or more different"),
-        ({"of": ("a", "b"), "weights": (1.0,)}, "1 weights for 2"),
-        ({"of": ("a", "b"), "weights": (-1.0, 1.0)}, "0 or more"),
-        ({"of": ("a", "b"), "weights": (0.0, 0.0)}, "not all 0"),
-        ({"of": ("a", "b"), "weights": (float("nan"), 1.0)}, "0 or more"),
-        ({"of": ("a", "b"), "weights": (1.0, 1.0), "c": -1.0}, "c is -1"),
+        ({"of": ("a",), "weights": (1.0,)}, "of"),
+        ({"of": ("a", "a"), "weights": (1.0, 1.0)}, "of"),
+        ({"of": ("a", "b"), "weights": (1.0,)}, "weights"),
+        ({"of": ("a", "b"), "weights": (-1.0, 1.0)}, "weights"),
+        ({"of": ("a", "b"), "weights": (0.0, 0.0)}, "weights"),
+        ({"of": ("a", "b"), "weights": (float("nan"), 1.0)}, "weights"),
+        ({"of": ("a", "b"), "weights": (1.0, 1.0), "c": -1.0}, "c"),
         ({"of": ("a", "b"), "weights": (1.0, 1.0), "top_n": 0}, "top_n is 0"),
     ],
 )
 def test_settings_that_mean_nothing_are_refused(settings: dict[str, object], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+    with refuses(InputError, said):
         Fusion(**settings)  # type: ignore[arg-type]
 
 
@@ -117,7 +119,7 @@ def test_tuning_weighs_queries_by_their_traffic() -> None:
 
 
 def test_tuning_needs_two_queries() -> None:
-    with pytest.raises(InputError, match="single query"):
+    with refuses(InputError):
         tune({(1.0, 0.0): np.array([1.0])}, PerQuery(), seed=1)
 
 
@@ -178,27 +180,27 @@ def test_tuned_weights_are_told_out_of_fold(lineup_file: Path) -> None:
     assert len(figures["per_query"]) == 4
     assert figures["out_of_fold"] == pytest.approx(np.mean(figures["per_query"]))
     assert figures["out_of_fold"] <= figures["in_sample"] + 1e-12
-    assert outcome.extras.sections[-1].title == "Tuned weights (NDCG@10)"
+    assert outcome.extras.sections[-1].title == fact("tuned_weights", measure="NDCG@10")
     logs = run(replace(Lineup.read(lineup_file), primary=Measure.parse("gm_map")), Settings(tune_weights=True))
     figures = logs.extras.figures["tuned_weights"]["hybrid"]
     assert figures["out_of_fold"] == pytest.approx(gmean(np.exp(figures["per_query"])))  # no logarithm
     (line,) = logs.extras.sections[-1].rows
-    assert line[4] == f"{gmean(np.exp(figures['per_query'])):.3f}"
+    assert line[4] == pytest.approx(gmean(np.exp(figures["per_query"])))
     assert all(0 < figures[key] <= 1 for key in ("given", "in_sample"))
 
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"bm25", "fake+faiss"]', '"bm52", "fake+faiss"]', r"fusion 1, of: no contender is called 'bm52'"),
+        ('"bm25", "fake+faiss"]', '"bm52", "fake+faiss"]', "'bm52'"),
         ('"bm25", "fake+faiss"]', '"bm25", "fake"]', r"fusion 1, of: 'fake' fits 2 contenders"),
-        ("[0.7, 0.3]", "[0.7]", r"fusion 1, weights: 1 weights for 2"),
-        ('label = "hybrid"', 'label = "bm25"', "two contenders are called 'bm25'"),
+        ("[0.7, 0.3]", "[0.7]", "fusion 1, weights"),
+        ('label = "hybrid"', 'label = "bm25"', "'bm25'"),
     ],
 )
 def test_a_fusion_of_nothing_known_is_named(lineup_file: Path, old: str, new: str, said: str) -> None:
     lineup_file.write_text(lineup_file.read_text().replace(old, new))
-    with pytest.raises(InputError, match=said):
+    with refuses(InputError, said, file="own.toml"):
         Lineup.read(lineup_file)
 
 
@@ -210,13 +212,13 @@ def test_a_part_that_cannot_run_stops_the_fusion_alone(lineup_file: Path, monkey
     lineup_file.write_text(text.replace("fake+faiss", "voyage+faiss"))
     outcome = run(Lineup.read(lineup_file))
     lost = {row.contender.label: row.reason for row in outcome.not_run}
-    assert lost["hybrid"] == "needs voyage+faiss, which can't be asked here"
+    says(lost["hybrid"], "voyage+faiss")
     assert [row.contender.label for row in outcome.ran] == ["bm25"]
 
 
 def test_tuning_without_a_fusion_is_refused_before_anything_runs(lineup_file: Path) -> None:
     lineup_file.write_text(lineup_file.read_text().split("[[fusion]]")[0])
-    with pytest.raises(InputError, match=r"needs a \[\[fusion\]\]"):
+    with refuses(InputError, "[[fusion]]"):
         run(Lineup.read(lineup_file), Settings(tune_weights=True))
 
 
@@ -296,7 +298,7 @@ def test_a_fusion_by_scores_is_a_row_with_a_default_label(tmp_path: Path) -> Non
     outcome = run(Lineup.read(file), Settings(tune_weights=True))
     assert {row.contender.label for row in outcome.ran} == {"bm25", "tfidf+faiss", "tfidf+bm25", "tfidf+bm25@min_max"}
     assert set(outcome.extras.figures["tuned_weights"]) == {"tfidf+bm25", "tfidf+bm25@min_max"}
-    with pytest.raises(InputError, match="no fusion by 'min-max'"):
+    with refuses(InputError, "'min-max'", place="method"):
         Fusion(("a", "b"), (1.0, 1.0), method="min-max")
 
 
@@ -367,7 +369,7 @@ def test_each_query_is_scored_with_weights_that_were_chosen_without_it() -> None
     assert len(tune({(0.9, 0.1): np.ones(3)}, PerQuery(), seed=3).fold_weights) == 3
     two = tune({(0.9, 0.1): np.array([1.0, 0.0]), (0.1, 0.9): np.array([0.0, 1.0])}, PerQuery(), seed=3)
     assert two.out_of_fold.tolist() == [0.0, 0.0]  # what is best for the one is worst for the other
-    with pytest.raises(InputError, match="single query"):
+    with refuses(InputError):
         tune({(0.9, 0.1): np.ones(1)}, PerQuery(), seed=3)
 
 

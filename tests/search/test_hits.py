@@ -6,6 +6,8 @@ import pytest
 from bakeoff.search.hits import best_chunks, document_scores
 from bakeoff_providers.errors import InputError, StoreError
 
+from tests.errors import refuses
+
 OWNER = {"d#0": "d", "d#1": "d", "e": "e"}
 
 
@@ -16,15 +18,15 @@ def test_a_document_scores_as_its_best_chunk() -> None:
 @pytest.mark.parametrize(
     ("ids", "scores", "said"),
     [
-        (["e", "x"], [1.0, 0.5], "unknown id 'x'"),
+        (["e", "x"], [1.0, 0.5], "'x'"),
         (["d#0", "e", "d#0"], [0.9, 0.5, 0.1], "'d#0' twice"),
-        (["e", "d#1"], [0.5, float("nan")], "NaN as the score of 'd#1'"),
+        (["e", "d#1"], [0.5, float("nan")], "'d#1'"),
     ],
 )
 def test_what_can_not_be_used_is_the_stores_failure_not_the_users(
     ids: list[str], scores: list[float], said: str
 ) -> None:
-    with pytest.raises(StoreError, match=said) as caught:
+    with refuses(StoreError, said) as caught:
         best_chunks(ids, scores, OWNER)
     assert not isinstance(caught.value, InputError)
 
@@ -36,7 +38,7 @@ def test_a_document_may_score_by_the_mean_of_its_best_chunks_or_by_their_sum() -
     assert document_scores(ids, scores, owner, "mean") == {"d": 0.75, "e": 0.5}  # of the three best
     assert document_scores(ids, scores, owner, "mean", 2) == {"d": 0.875, "e": 0.5}
     assert document_scores(ids, scores, owner, "sum") == {"d": 2.5, "e": 0.5}
-    with pytest.raises(StoreError, match="twice"):
+    with refuses(StoreError, "twice"):
         document_scores([*ids, "e"], [*scores, 0.1], owner, "sum")
 
 

@@ -14,6 +14,7 @@ from bakeoff.calls.retry import RetryPolicy
 from bakeoff.search.retrievers.http import Http
 from bakeoff_providers.errors import BakeoffError, CallFailed, StoreError
 
+from tests.errors import says
 from tests.wire import PROXIES
 
 ONCE = RetryPolicy(attempts=1)
@@ -86,7 +87,7 @@ def test_an_answer_that_drips_has_a_deadline() -> None:
     over.set()
     assert isinstance(error, CallFailed)
     assert error.retryable
-    assert "no answer in time" in str(error)
+    assert error.status is None
     assert asked == 1
 
 
@@ -110,7 +111,7 @@ def test_a_redirect_is_not_followed(status: int) -> None:
 def test_nesting_without_end_is_no_json() -> None:
     error, _ = failing(lambda handler: handler.send(200, b"[" * 100_000 + b"]" * 100_000))
     assert isinstance(error, StoreError)
-    assert "answered no JSON" in str(error)
+    says(str(error), "JSON")
 
 
 def test_an_ordinary_answer_is_read_packed_or_not() -> None:

@@ -14,16 +14,14 @@ from bakeoff.embedding import token_rows
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.chunking import Chunk
 from bakeoff.embedding.token_rows import TokenRows, embed_tokens, storage_bill
-from bakeoff.lineup.lineup import Lineup
-from bakeoff.lineup.toml import lineup_text
+from bakeoff.lineup.lineup import Lineup, lineup_text
 from bakeoff.running.plan import plan
 from bakeoff.running.runner import Settings, run
 from bakeoff.search.hits import Hits
 from bakeoff.search.index import Index
-from bakeoff.search.maxsim import maxsim, maxsim_all
+from bakeoff.search.loss import NotExact, check_exact
 from bakeoff.search.rerankers import RERANKERS
-from bakeoff.search.token_stores import TOKEN_STORES
-from bakeoff.search.token_stores.exact import Exact
+from bakeoff.search.token_stores import TOKEN_STORES, Exact, maxsim, maxsim_all
 from bakeoff.systems.tokens import TokenSearcher
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, TokenBatch, Vectors
 from bakeoff_providers.errors import InputError
@@ -33,6 +31,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from tests.errors import refuses, says
+from tests.facts import ids
 from tests.native_task import native_files, write_lineup
 from tests.providers.real_weights import require
 
@@ -126,9 +126,9 @@ def test_the_cache_gives_each_text_its_own_rows(tmp_path: Path) -> None:
         vectors, begins = second.rows.of([number])
         assert begins.tolist() == [0]
         assert vectors == pytest.approx(np.stack([letter(mark) for mark in text]))
-    assert storage_bill(second.rows) == (
-        "4 vectors per text: 11 vectors, 176 bytes as float32, where one vector each takes 48"
-    )
+    assert storage_bill(second.rows).arguments == {  # 5 + 3 + 3 letters, 4 float32 each
+        "vectors": 11, "texts": 3, "size": 176, "size_of_one_each": 48,
+    }  # fmt: skip
     second.rows.space.close()
 
 
@@ -238,9 +238,15 @@ def test_what_an_index_of_tokens_lost_is_measured_by_exact_maxsim(
     passing = [text for text in texts if not where or metadata[text] == where]
     by_score = sorted(passing, key=lambda text: -by_hand(asked, np.stack([letter(mark) for mark in text])))
     assert exact.rankings([query])["q"].ids == tuple(by_score)
-    assert exact.recall(query, retrieved) == pytest.approx(recall)
+    assert exact.nearness(query, retrieved).recall == pytest.approx(recall)
     store.exact = True
-    assert searcher.exact_search() is None
+    claimed = searcher.exact_search()
+    assert claimed is not None
+    if recall == 1:
+        check_exact(claimed, [query], {"q": retrieved})
+    else:
+        with pytest.raises(NotExact, match="gone"):
+            check_exact(claimed, [query], {"q": retrieved})
     rows.space.close()
 
 
@@ -285,7 +291,7 @@ def test_rows_over_all_and_over_a_first_stage(tmp_path: Path) -> None:
     (tmp_path / "again.toml").write_text(lineup_text(lineup.to_dict()), encoding="utf-8")
     assert Lineup.read(tmp_path / "again.toml").contenders == lineup.contenders
     cache = Settings(cache=tmp_path / "vectors")
-    assert "a vector for each token" in plan(lineup, cache)[0].note
+    says(plan(lineup, cache)[0].note)
     outcome = run(lineup, cache)
     assert outcome.not_run == []
     rows = {row.contender.label: row for row in outcome.ran}
@@ -301,7 +307,7 @@ def test_rows_over_all_and_over_a_first_stage(tmp_path: Path) -> None:
     for label in labels[1:]:
         search = rows[label].search
         assert search is not None
-        assert "vectors per text" in search.build.notes[0]
+        assert ids(search.build.notes) == ["token_vectors"]
     second = rows["bm25+tokens"].search
     assert second is not None
     assert second.timing.rerank_ns
@@ -313,14 +319,14 @@ def test_rows_over_all_and_over_a_first_stage(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
-        ('provider = "minilm"\nvectors = "tokens"\nstore = "faiss"', "unknown store of token vectors"),
-        ('provider = "minilm"\nvectors = "tokens"\ndimensions = 64', "take no dimensions"),
+        ('provider = "minilm"\nvectors = "tokens"\nstore = "faiss"', "'faiss'"),
+        ('provider = "minilm"\nvectors = "tokens"\ndimensions = 64', "contender 1, vectors"),
         ('provider = "minilm"\nvectors = "words"', "tokens"),
     ],
 )
 def test_what_tokens_do_not_take_is_refused(tmp_path: Path, entry: str, said: str) -> None:
     path = write_lineup(tmp_path, native_files(), contenders=f"[[contender]]\n{entry}\n")
-    with pytest.raises(InputError, match=said):
+    with refuses(InputError, said, file="own.toml"):
         Lineup.read(path)
 
 
@@ -331,6 +337,6 @@ def test_a_provider_without_token_vectors_costs_its_row(tmp_path: Path) -> None:
         Settings(cache=tmp_path / "vectors"),
     )
     (lost,) = outcome.not_run
-    assert "tfidf gives no vectors of tokens" in lost.reason
-    with pytest.raises(InputError, match="openai gives no vectors of tokens"):
+    says(lost.reason)
+    with refuses(InputError, place="provider"):
         RERANKERS.create("maxsim", provider="openai")

@@ -13,8 +13,8 @@ import chromadb
 import psycopg
 import pytest
 from bakeoff.search.stores import STORES
-from bakeoff.search.stores.left_on_servers import drop_left
 from bakeoff.search.stores.scratch import NOTE, collect, scratch
+from bakeoff.search.stores.servers import drop_left
 
 from tests.search.store_setups import chroma_server
 

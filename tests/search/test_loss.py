@@ -27,6 +27,7 @@ from bakeoff_providers.errors import InputError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.errors import refuses, says
 from tests.examples import examples
 from tests.native_task import native_files, pages, write_lineup
 
@@ -94,10 +95,10 @@ def test_rows_share_an_exact_search_that_goes_with_the_last_of_them() -> None:
     _, task = _exact()
     losses = Losses(task, Counter({"one": 2, "two": 1}))
     retrieved = {"q": Ranking(("b",), (0.9,))}
-    first = losses.of("one", _Searcher(), retrieved)
-    assert losses.of("two", _Searcher(), retrieved) == first
+    first = losses.of("one", "a", _Searcher(), retrieved)
+    assert losses.of("two", "b", _Searcher(), retrieved) == first
     assert list(losses._searches) == ["one"]
-    assert losses.of("one", _Searcher(), retrieved) == first
+    assert losses.of("one", "a", _Searcher(), retrieved) == first
     assert not losses._searches
 
 
@@ -129,7 +130,21 @@ def test_a_chunk_of_a_document_counts_for_it() -> None:
     exact = ExactSearch(index, {"q": _at(0)}, np.stack([_at(80), _at(5), _at(10)]))
     query = Query("q", "q")
     assert exact.rankings([query])["q"].ids == ("x", "y")
-    assert exact.recall(query, Ranking(("y", "x"), (0.9, 0.8))) == 1
+    assert exact.nearness(query, Ranking(("y", "x"), (0.9, 0.8))).recall == 1
+
+
+def test_a_document_that_is_scored_by_a_mean_is_near_by_that_mean() -> None:
+    """x has a chunk at the query and one that is far; its mean is below y's, by which eleven others are nearer."""
+    names = [f"y{number:02d}" for number in range(11)]
+    chunks = [Chunk("x#0", "x", ""), Chunk("x#1", "x", ""), *(Chunk(name, name, "") for name in names)]
+    vectors = np.stack([_at(0), _at(90), *(_at(30 + number) for number in range(11))])
+    exact = ExactSearch(Index(chunks, 20, parents="mean", top=2), {"q": _at(0)}, vectors)
+    query = Query("q", "q")
+    assert exact.rankings([query])["q"].ids == (*names, "x")  # cos 40° = 0.77, and x has (1 + 0) / 2
+    assert exact.score("x", query) == pytest.approx(0.5)
+    near = exact.nearness(query, Ranking(("x", *names[:9]), (1.0, *(0.5,) * 9)))
+    assert near.recall == pytest.approx(9 / 10)
+    assert near.score_error == pytest.approx(0.5)
 
 
 @pytest.mark.slow
@@ -172,7 +187,7 @@ def test_counting_by_score_never_gives_less_than_counting_by_id(dimensions: int,
         gone = set(rng.choice(ranking.ids, size=lost, replace=False))
         kept = tuple(item for item in ranking.ids if item not in gone)[:10]
         by_id = len(set(kept) & set(ranking.ids[:10])) / 10
-        assert exact.recall(Query(query, ""), Ranking(kept, (0.0,) * len(kept))) >= by_id
+        assert exact.nearness(Query(query, ""), Ranking(kept, (0.0,) * len(kept))).recall >= by_id
 
 
 def _line_up(folder: Path, stores: str) -> Path:
@@ -206,7 +221,7 @@ def test_a_run_shows_the_loss_of_approximate_rows_only(tmp_path: Path) -> None:
     assert lists is not None
     assert lists.recall < 1
     assert lists.short > 0
-    assert f"recall@10 against exact search {lists.recall:.3f}" in (folder / "matrix.md").read_text()
+    says((folder / "matrix.md").read_text(), "recall@10", f"{lists.recall:.3f}")
 
 
 def test_a_filtered_query_gets_what_passes_from_every_contender(tmp_path: Path) -> None:
@@ -220,7 +235,7 @@ def test_a_filtered_query_gets_what_passes_from_every_contender(tmp_path: Path) 
 
 
 def test_a_filter_that_makes_no_sense_is_refused_before_anything_runs() -> None:
-    with pytest.raises(InputError, match="mixes kinds"):
+    with refuses(InputError, "'kind'", "'odd'"):
         _exact({"kind": ["odd", 1]})
 
 

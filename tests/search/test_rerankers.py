@@ -13,19 +13,20 @@ import numpy as np
 import pytest
 from bakeoff.calls.retry import RetryPolicy
 from bakeoff.evaluation.measures import Measure
-from bakeoff.lineup.lineup import Lineup
-from bakeoff.lineup.toml import lineup_text
-from bakeoff.results.recommend import Limits, keeps
+from bakeoff.lineup.lineup import Lineup, lineup_text
+from bakeoff.results.picks import Limits, is_within
 from bakeoff.results.summary import summarise
 from bakeoff.running.plan import plan
 from bakeoff.running.runner import Outcome, Settings, run
-from bakeoff.search.rerankers import RERANKERS
-from bakeoff.search.rerankers.base import Reranked, checked
+from bakeoff.search.rerankers import RERANKERS, Reranked, checked
 from bakeoff_providers.errors import CallFailed, EmbeddingFailed, InputError, StoreError, Unavailable
 from scipy.stats import gmean
 
+from tests.errors import refuses, says
+from tests.facts import section
 from tests.hub_server import hub_server
 from tests.native_task import TEXTS, native_files, write_lineup
+from tests.services import KEYS, RANKING
 from tests.wire import PROXIES, Fault, Kind, WireServer
 
 BASE = '[[contender]]\nprovider = "tfidf"\nstore = "faiss"\n'
@@ -48,17 +49,16 @@ def _second(outcome: Outcome, label: str) -> dict[str, tuple[str, ...]]:
 def wire(monkeypatch: pytest.MonkeyPatch) -> Iterator[WireServer]:
     for name in PROXIES:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("CO_API_KEY", "sk-secret")
-    monkeypatch.setenv("VOYAGE_API_KEY", "sk-secret")
+    for key in KEYS:
+        monkeypatch.setenv(key, "sk-secret")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     with WireServer() as server:
         yield server
 
 
-@pytest.mark.parametrize(("name", "model"), [("cohere", "rerank-v3.5"), ("voyage", "rerank-2.5")])
-def test_hosted_rerankers_order_candidates_are_cached_and_cost(
-    tmp_path: Path, wire: WireServer, name: str, model: str
-) -> None:
+@pytest.mark.parametrize("name", RANKING)
+def test_hosted_rerankers_order_candidates_are_cached_and_cost(tmp_path: Path, wire: WireServer, name: str) -> None:
+    model = RERANKERS.get(name).default_model
     lineup = _lineup(
         tmp_path,
         f'{BASE}rerank = {{ provider = "{name}", model = "{model}", '
@@ -110,15 +110,15 @@ def test_a_second_stage_without_a_price_leaves_the_row_without_one(tmp_path: Pat
     row = next(row for row in summarise(outcome).rows if row.row_type == "reranked")
     assert row.cost is not None
     assert (row.cost.usd, row.cost.usd_per_million_documents, row.cost.usd_per_thousand_queries) == (None, None, None)
-    assert not keeps(row, Limits(usd_per_million=1e9))
-    assert keeps(row, Limits())
+    assert not is_within(row, Limits(usd_per_million=1e9))
+    assert is_within(row, Limits())
 
 
 def test_a_budget_and_a_failing_server_cost_the_row_only(tmp_path: Path, wire: WireServer) -> None:
     entry = f'rerank = {{ provider = "cohere", options = {{ base_url = "{wire.base("cohere")}", price = 2.0 }} }}\n'
     outcome = run(_lineup(tmp_path, BASE + entry), Settings(max_cost=0.003, policy=POLICY))
     assert [row.contender.label for row in outcome.ran] == ["tfidf+faiss"]
-    assert "stopped before $0.00" in outcome.not_run[0].reason
+    says(outcome.not_run[0].reason, "$0.00")
     wire.faults.extend([Fault(status=500)] * 3)
     outcome = run(_lineup(tmp_path, BASE + entry), Settings(policy=POLICY))
     assert "HTTP 500" in outcome.not_run[0].reason
@@ -134,8 +134,7 @@ def test_with_a_budget_nobody_is_asked_whose_price_is_unknown(tmp_path: Path, wi
     assert [row.contender.label for row in outcome.ran] == ["tfidf+faiss"]
     assert [request for request in wire.requests if request.method == "POST"] == []  # the list of models is free
     for row in outcome.not_run:
-        assert "no price is known for" in row.reason
-        assert "give price" in row.reason
+        says(row.reason, "--max-cost")
 
 
 def test_all_runs_of_one_command_share_one_budget(tmp_path: Path, wire: WireServer) -> None:
@@ -144,7 +143,7 @@ def test_all_runs_of_one_command_share_one_budget(tmp_path: Path, wire: WireServ
     lineup = _lineup(tmp_path, BASE + entry)
     assert run(lineup, settings).not_run == []
     (lost,) = run(lineup, replace(settings, sample_documents=None)).not_run
-    assert "stopped before $0.01" in lost.reason
+    says(lost.reason, "$0.01")
     assert settings.budget is not None
     assert settings.budget.spent <= 0.009
 
@@ -155,14 +154,14 @@ FAULTS: list[Kind] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["cohere", "voyage"])
+@pytest.mark.parametrize("name", RANKING)
 def test_hosted_scores_are_checked_before_they_are_believed(wire: WireServer, name: str) -> None:
     reranker = RERANKERS.create(name, base_url=wire.base(name))
     documents = ["one", "two", "three"]
     expected = [(row[0] + 1) / 2 for row in wire.vectors_of(reranker.model, "a query", *documents)]
     for count, kind in enumerate(FAULTS, start=1):
         wire.faults.append(Fault(kind=kind))
-        with pytest.raises(EmbeddingFailed, match=f"{name} {reranker.model}: "):
+        with refuses(EmbeddingFailed, name, str(reranker.model)):
             reranker.rank("a query", documents)
         assert len(wire.requests) == count
     for kind in ("reversed", "text_tokens", "negative_tokens"):
@@ -178,14 +177,15 @@ def test_hosted_scores_are_checked_before_they_are_believed(wire: WireServer, na
         assert caught.value.retryable
     slow = RERANKERS.create(name, base_url=wire.base(name), timeout=0.4)
     wire.faults.append(Fault(kind="drip", seconds=0.05))
-    with pytest.raises(CallFailed, match="no answer in time"):
+    with pytest.raises(CallFailed) as late:
         slow.rank("a query", documents)
+    assert (late.value.status, late.value.retryable) == (None, True)
 
 
 @pytest.mark.parametrize("score", [1e300, float("inf"), float("nan")])
 @pytest.mark.filterwarnings("error")
 def test_scores_that_are_no_numbers_in_the_cache_are_refused(score: float) -> None:
-    with pytest.raises(StoreError, match="no number"):
+    with refuses(StoreError):
         checked(Reranked([score, 1.0]), ["a", "b"], "m")
 
 
@@ -194,9 +194,9 @@ def test_scores_that_were_refused_are_not_cached(tmp_path: Path, wire: WireServe
     lineup, settings = _lineup(tmp_path, BASE + entry), Settings(cache=tmp_path / "vectors", policy=POLICY)
     wire.faults.append(Fault(kind="twice"))
     (lost,) = run(lineup, settings).not_run
-    assert "4 results for 3 documents" in lost.reason
+    says(lost.reason, "4 results", "3 documents")
     (lost,) = run(lineup, Settings(cache=tmp_path / "vectors", offline=True)).not_run
-    assert "are not in the cache" in lost.reason
+    says(lost.reason, "--offline", "rerank-2.5")
     assert run(lineup, settings).not_run == []
 
 
@@ -218,7 +218,7 @@ def test_the_fake_and_functions_rerank_and_the_gain_is_told(tmp_path: Path) -> N
     assert [row.contender.label for row in outcome.ran] == [
         "fake+faiss", "bm25", "both", "fake+faiss+fake", "fake+faiss+rerank", "both+fake", "bm25+rerank",
     ]  # fmt: skip
-    assert "few answered 1 scores for" in outcome.not_run[0].reason
+    says(outcome.not_run[0].reason, "1 scores")
     ranked = next(row for row in outcome.ran if row.contender.label == "fake+faiss+fake").rankings
     assert ranked["q1"].ids[0] == "1"  # the only document with the query's word
     first = next(row for row in outcome.ran if row.contender.label == "fake+faiss").rankings
@@ -234,8 +234,9 @@ def test_the_fake_and_functions_rerank_and_the_gain_is_told(tmp_path: Path) -> N
     after = np.mean(list(outcome.scores["fake+faiss+fake"]["mrr"]))
     assert figures["gain"] == pytest.approx(after - before)
     assert figures["gain_per_ms"] == pytest.approx(figures["gain"] / figures["median_ms"])
-    (section,) = [section for section in outcome.extras.sections if "second stage" in section.title]
-    assert len(section.rows) == 4
+    table = section(outcome.extras.sections, "second_stage")
+    assert len(table.rows) == 4
+    assert list(table.rows[0][1:4]) == [pytest.approx(one) for one in (before, after, after - before)]
     logs = run(replace(lineup, primary=Measure.parse("gm_map")))
     figures = logs.extras.figures["second_stage"]["fake+faiss+fake"]
     for key, label in (("before", "fake+faiss"), ("after", "fake+faiss+fake")):
@@ -306,7 +307,7 @@ def test_a_cross_encoder_from_a_folder_runs_here(tmp_path: Path) -> None:
     assert outcome.not_run == []
     assert len(next(row for row in outcome.ran if row.contender.row_type == "reranked").rankings["q1"]) == 3
     (lost,) = run(_lineup(tmp_path, f'{BASE}rerank = {{ provider = "cross_encoder", model = "nowhere" }}\n')).not_run
-    assert "has no model.onnx and tokenizer.json" in lost.reason
+    says(lost.reason, "model.onnx", "tokenizer.json")
 
 
 def test_a_cross_encoder_by_its_name_on_the_hub_is_fetched_once(
@@ -324,7 +325,7 @@ def test_a_cross_encoder_by_its_name_on_the_hub_is_fetched_once(
     with hub_server("someone/counter", files) as (endpoint, asked):
         monkeypatch.setenv("HF_ENDPOINT", endpoint)
         (lost,) = run(lineup, Settings(offline=True)).not_run
-        assert "someone/counter is not in the hub's cache" in lost.reason
+        says(lost.reason, "someone/counter")
         assert asked == []
         assert "tfidf+faiss+counter" in [row.contender.label for row in run(lineup).ran]
         fetched = {path.rpartition("/resolve/main/")[2] for path in asked}
@@ -334,8 +335,8 @@ def test_a_cross_encoder_by_its_name_on_the_hub_is_fetched_once(
     assert (again.model, again.rank("a query", ["one two"]).scores) == ("someone/counter", [4.0])
     with hub_server("someone/empty", {"tokenizer.json": b"{}"}) as (endpoint, asked):
         monkeypatch.setenv("HF_ENDPOINT", endpoint)
-        for name, said in (("someone/empty", "has no ONNX graph on the hub"), ("someone/none", "did not give")):
-            with pytest.raises(Unavailable, match=said):
+        for name, said in (("someone/empty", "ONNX"), ("someone/none", "`repo_id`")):
+            with refuses(Unavailable, said):
                 RERANKERS.create("cross_encoder", model=name).load()
 
 
@@ -343,19 +344,19 @@ def test_a_cross_encoder_by_its_name_on_the_hub_is_fetched_once(
     ("text", "said"),
     [
         (f'{BASE}rerank = {{ provider = "coherre" }}\n', "unknown reranker 'coherre'"),
-        (f'{BASE}rerank = {{ provider = "fake", depth = 0 }}\n', "must be at least 1"),
+        (f'{BASE}rerank = {{ provider = "fake", depth = 0 }}\n', "tfidf+faiss, depth"),
         (
             f'{BASE}rerank = {{ provider = "fake" }}\n[[rerank]]\nof = "tfidd"\nprovider = "fake"\n',
-            "rerank 1, of: no contender is called 'tfidd'",
+            "'tfidd'",
         ),
         (
             f'{BASE}rerank = {{ provider = "fake", options = {{ size = 3 }} }}\n',
-            "the rerank of tfidf.faiss: .* has no option 'size'",
+            "'size'",
         ),
     ],
 )
 def test_what_is_wrong_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+    with refuses(InputError, said, file="own.toml"):
         _lineup(tmp_path, text)
 
 
@@ -367,7 +368,7 @@ from bakeoff.core.task import Query
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.calls.retry import RetryPolicy
 from bakeoff.systems.reranked import RerankedSearcher
-from bakeoff.search.rerankers.base import Reranked, Reranker
+from bakeoff.search.rerankers import Reranked, Reranker
 from bakeoff.search.answer import Answer, Searcher
 
 class First(Searcher):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from bakeoff.search.stores import scratch as module
 from bakeoff.search.stores.scratch import LOCK, PREFIX, collect, scratch
-from bakeoff_providers.file_lock import try_lock
+from bakeoff_providers.files import try_lock
 
 MANY = """
 import sys, tempfile

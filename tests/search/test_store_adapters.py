@@ -10,20 +10,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bakeoff.core.filters import conditions, passes, token
+from bakeoff.extensions.stores.duckdb_vss import DuckdbVss
+from bakeoff.extensions.stores.pgvector import PgVector
+from bakeoff.extensions.stores.qdrant import Qdrant
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import graph_bytes
 from bakeoff.search.stores.chroma import Chroma
 from bakeoff.search.stores.conformance import DIMENSIONS, clustered
-from bakeoff.search.stores.duckdb_vss import DuckdbVss
 from bakeoff.search.stores.faiss import Faiss
-from bakeoff.search.stores.id_map import IdMap
-from bakeoff.search.stores.pgvector import PgVector
-from bakeoff.search.stores.qdrant import Qdrant
+from bakeoff.search.stores.numbered import IdMap
 from bakeoff.search.stores.servers import listeners
 from bakeoff_providers.errors import InputError, StoreError, Unavailable
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.errors import refuses
 from tests.search.store_setups import chroma_server
 
 SCALARS = st.one_of(st.text(max_size=3), st.integers(-3, 3), st.booleans())
@@ -38,12 +39,12 @@ def _faiss(folder: Path, index: str, rows: int = 600, **options: int) -> Faiss:
 
 
 def test_an_unknown_faiss_index_is_an_input_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="does not know the index 'Flatt'"):
+    with refuses(InputError, "'Flatt'"):
         STORES.create("faiss", dimensions=4, folder=tmp_path, index="Flatt")
 
 
 def test_too_few_documents_for_an_index_cost_its_row_only(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="40 documents do not train the index 'IVF64,Flat'"):
+    with refuses(StoreError, "40", "'IVF64,Flat'"):
         _faiss(tmp_path, "IVF64,Flat", 40)
 
 
@@ -106,7 +107,7 @@ def test_a_longer_candidate_list_finds_more(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("store", "variable"), [("pgvector", "PGVECTOR_URL"), ("qdrant", "QDRANT_URL")])
 def test_a_password_in_a_line_up_is_refused(tmp_path: Path, store: str, variable: str) -> None:
-    with pytest.raises(InputError, match="holds a password") as refused:
+    with refuses(InputError, "URL") as refused:
         STORES.create(store, dimensions=4, folder=tmp_path, url="http://me:secret@127.0.0.1:1/")
     assert variable in refused.value.remedy
     assert "secret" not in str(refused.value)
@@ -116,7 +117,7 @@ def test_a_server_that_does_not_answer_is_unavailable(tmp_path: Path) -> None:
     for adapter, url in ((PgVector, "postgresql://127.0.0.1:1/x"), (Chroma, "http://127.0.0.1:1")):
         with pytest.raises(Unavailable):
             adapter(dimensions=4, folder=tmp_path, url=url)
-    with pytest.raises(Unavailable, match="does not answer"):
+    with refuses(Unavailable):
         Qdrant(dimensions=4, folder=tmp_path, url="http://127.0.0.1:1")
 
 
@@ -125,7 +126,7 @@ def test_a_server_that_goes_away_is_unavailable(tmp_path: Path) -> None:
         store = Chroma(dimensions=DIMENSIONS, folder=tmp_path, url=url)
         store.add(["a"], clustered(1))
         assert listeners(url)
-    with pytest.raises(Unavailable, match="chroma"):
+    with refuses(Unavailable, "chroma"):
         store.search(clustered(1)[0], 1)
 
 
@@ -137,7 +138,7 @@ def test_unknown_kinds_of_index_are_input_errors(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError):
             STORES.create(store, dimensions=4, folder=tmp_path, **options)
-    with pytest.raises(InputError, match="up to 4000 dimensions"):
+    with refuses(InputError, "4000"):
         PgVector(dimensions=5000, folder=tmp_path)
 
 

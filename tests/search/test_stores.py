@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from bakeoff.search.stores import STORES
-from bakeoff.search.stores.conformance import DIMENSIONS, IDS, VECTORS, OpenStore, StoreConformance, recall
+from bakeoff.search.stores.base import Store
+from bakeoff.search.stores.conformance import (
+    DIMENSIONS,
+    IDS,
+    METADATA,
+    VECTORS,
+    OpenStore,
+    StoreConformance,
+    recall,
+)
 
+from tests.errors import refuses
+from tests.search.lying import BY_ANSWERS, BY_COUNT, Liar
 from tests.search.store_setups import ELSEWHERE, SETUPS, Setup, opener
 
 
@@ -50,5 +63,41 @@ def test_a_store_that_loses_documents_fails_with_its_recall(tmp_path: Path) -> N
     store.build()
     share = recall(store, 10)
     assert 0.3 < share < 0.7
-    with pytest.raises(AssertionError, match=f"{share:.3f}"):
+    with refuses(AssertionError, f"{share:.3f}"):
         StoreConformance().test_the_nearest_are_found(store)
+
+
+@pytest.mark.parametrize("how", [*BY_COUNT, *BY_ANSWERS])
+def test_the_suite_catches_a_store_that_lies(how: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """By one of the four tests of what is held, what is found, its order and its scores."""
+    suite, folders = StoreConformance(), iter(range(10))
+
+    def opened(_: Path, dimensions: int) -> Store:
+        return Liar(dimensions=dimensions, folder=tmp_path_factory.mktemp(f"liar{next(folders)}"), how=how)
+
+    store = opened(Path(), DIMENSIONS)
+    store.add(IDS, VECTORS, METADATA)
+    tests: list[Callable[[], None]] = [
+        partial(suite.test_the_store_counts_what_it_holds, store, opened, Path()),
+        partial(suite.test_the_nearest_are_found, store),
+        partial(suite.test_the_ranking_is_the_one_that_exact_scores_give, store, 1e-5),
+        partial(suite.test_scores_are_cosinesimilarities, store, 1e-5),
+    ]
+    assert any(_fails(test) for test in tests)
+
+
+def _fails(test: Callable[[], None]) -> bool:
+    try:
+        test()
+    except (AssertionError, IndexError):
+        return True
+    return False
+
+
+def test_the_suite_passes_the_same_store_when_it_is_honest(tmp_path: Path) -> None:
+    suite, store = StoreConformance(), Liar(dimensions=DIMENSIONS, folder=tmp_path)
+    store.add(IDS, VECTORS, METADATA)
+    assert store.count() == len(IDS)
+    suite.test_the_nearest_are_found(store)
+    suite.test_the_ranking_is_the_one_that_exact_scores_give(store, 1e-5)
+    suite.test_scores_are_cosinesimilarities(store, 1e-5)

@@ -8,6 +8,8 @@ from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.errors import refuses
+
 
 def _unit(rows: int, dimensions: int, seed: int) -> Vectors:
     vectors = np.random.default_rng(seed).normal(size=(rows, dimensions))
@@ -65,5 +67,5 @@ def test_bytes_and_names() -> None:
 
 
 def test_more_dimensions_than_there_are() -> None:
-    with pytest.raises(InputError, match="9 dimensions asked for, but the vectors have 8"):
+    with refuses(InputError, "9", "8"):
         Variant(9).fitted(_unit(1, 8, 0))

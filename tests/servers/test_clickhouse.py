@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from bakeoff.search.stores.clickhouse import ClickHouse
+from bakeoff.extensions.stores.clickhouse import ClickHouse
 from bakeoff.search.stores.conformance import OpenStore, StoreConformance
 
 pytestmark = pytest.mark.servers

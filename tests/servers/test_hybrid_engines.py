@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bakeoff.extensions.stores.pgvector import PgVector
+from bakeoff.extensions.stores.qdrant import Qdrant
 from bakeoff.search.stores.conformance import DIMENSIONS
-from bakeoff.search.stores.pgvector import PgVector
-from bakeoff.search.stores.qdrant import Qdrant
 
-from tests.search.hybrid_suite import HybridSuite, OpenHybrid, opener
+from tests.extensions.stores.hybrid_suite import HybridSuite, OpenHybrid, opener
 
 pytestmark = pytest.mark.servers
 

@@ -16,7 +16,7 @@ from bakeoff.calls.ask import Asker
 from bakeoff.calls.retry import RetryPolicy
 from bakeoff.core.paths import root, task_file
 from bakeoff.extensions.testsets.chat_maker import SHOWN, ChatMaker
-from bakeoff.extensions.testsets.drafts import Draft, GenerationRequest
+from bakeoff.extensions.testsets.generate import Draft, GenerationRequest
 from bakeoff.extensions.testsets.grade import Judge
 from bakeoff.lineup.entries import Category
 from bakeoff.tasks.formats.native import read_articles

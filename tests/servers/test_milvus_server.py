@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 import pytest
+from bakeoff.extensions.stores.milvus import URL, Milvus
 from bakeoff.search.stores.conformance import OpenStore, StoreConformance
-from bakeoff.search.stores.milvus import URL, Milvus
 
 pytestmark = [
     pytest.mark.servers,

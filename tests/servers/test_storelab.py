@@ -13,7 +13,7 @@ from bakeoff.extensions.storelab.footprint import footprints
 from bakeoff.extensions.storelab.loadtest import loadtest_store
 from bakeoff.extensions.storelab.sweep import StoreGrid, sweep
 from bakeoff.extensions.storelab.vector_sample import VectorSample, synthetic
-from bakeoff.search.stores.typesense import KEY
+from bakeoff.extensions.stores.typesense import KEY
 
 from tests.servers import typesense_server
 from tests.servers.redis_server import FOLDER, redis_server

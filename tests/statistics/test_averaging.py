@@ -7,8 +7,10 @@ import pytest
 from bakeoff.core.arrays import Values
 from bakeoff.core.task import Drawn
 from bakeoff.statistics.averaging import PerQuery, PerQueryAsked, averaging_of
-from bakeoff.statistics.compare import compare, outlook
+from bakeoff.statistics.compare import compare
+from bakeoff.statistics.guarded import equivalence_p
 from bakeoff.statistics.stratified import Strata, estimate
+from bakeoff.statistics.tests import sign_flip_test
 from scipy import stats
 
 # Two strata: one query of two with half of the traffic between them, and three of thirty with the other half.
@@ -35,41 +37,64 @@ def test_an_interval_over_some_of_the_queries() -> None:
     assert np.isnan(PerQueryAsked(STRATA).intervals(A[:, None], where=~HEAD)).all()
 
 
-def test_a_pair_by_traffic_is_the_stratified_estimate_of_its_differences() -> None:
-    (pair,) = PerQueryAsked(STRATA).pairs({"a": A, "b": B})
+def test_a_pair_by_traffic_is_that_of_linearised_values() -> None:
+    asked = PerQueryAsked(STRATA)
+    (pair,) = asked.pairs({"a": A, "b": B})
     d = A - B
-    expected = estimate(d, STRATA)
+    (plain,) = compare({"a": asked.linear(A), "b": asked.linear(B)}, bounded=False)
+    (free,) = asked.pairs({"a": A, "b": B}, bounded=False)
+    assert (free.low, free.high, free.p) == pytest.approx((plain.low, plain.high, plain.p))
+    assert pair.low is not None
+    assert free.low is not None
+    assert pair.low < free.low  # an imagined failure of the heaviest query
     assert (pair.a, pair.b) == ("a", "b")
-    assert (pair.difference, pair.low, pair.high) == pytest.approx((expected.mean, expected.low, expected.high))
-    assert (pair.p, pair.p_holm, pair.t_p) == pytest.approx((expected.p,) * 3)
+    assert (pair.difference, pair.t_p) == pytest.approx((estimate(d, STRATA).mean, estimate(d, STRATA).p))
     assert (pair.wins, pair.ties, pair.losses) == (3, 1, 1)
     assert pair.wilcoxon_p == pytest.approx(float(stats.wilcoxon(d[d != 0], method="exact").pvalue))
     mean = float(STRATA.weights @ d)
     assert pair.effect == pytest.approx(mean / np.sqrt(STRATA.weights @ (d - mean) ** 2))
 
 
-def test_holm_is_over_all_pairs_and_ties_follow_it() -> None:
+def test_equal_shares_of_very_many_are_plain_queries() -> None:
+    """The same pairs, the same set, the same comparison with an incumbent."""
     rng = np.random.default_rng(1)
     strata = Strata(np.full(40, 1 / 40), ["all"] * 40, [10**9] * 40)
-    base = rng.random(40)
+    base = rng.uniform(0.3, 0.9, 40)
     scores = {"good": base, "bad": base - 0.3 + rng.normal(0, 0.01, 40), "alike": base + rng.normal(-0.01, 0.1, 40)}
-    asked = PerQueryAsked(strata)
-    pairs = asked.pairs(scores)
-    alone = [float(stats.ttest_rel(scores[pair.a], scores[pair.b]).pvalue) for pair in pairs]
-    assert [pair.p for pair in pairs] == pytest.approx(alone, abs=1e-6)
-    order = np.argsort(alone)
-    adjusted = np.minimum(1, np.maximum.accumulate(np.array(alone)[order] * [3, 2, 1]))
-    assert [pairs[at].p_holm for at in order] == pytest.approx(adjusted.tolist(), abs=1e-6)
-    assert asked.tied(scores) == {"good": True, "bad": False, "alike": True}
-    assert PerQuery().tied(scores) == {"good": True, "bad": False, "alike": True}
-    assert asked.pairs(scores, among=scores) == pairs
+    table, plain, asked = np.stack(list(scores.values()), axis=1), PerQuery(), PerQueryAsked(strata)
+    assert asked.heaviest == pytest.approx(1)
+    for one, other in zip(asked.pairs(scores), plain.pairs(scores), strict=True):
+        assert (one.low, one.high, one.p, one.p_holm) == pytest.approx(
+            (other.low, other.high, other.p, other.p_holm), abs=1e-6
+        )
+    assert asked.pairs(scores, among=scores) == asked.pairs(scores)
+    assert asked.best_set(table).within.tolist() == plain.best_set(table).within.tolist() == [True, False, True]
+    assert asked.versus(table, 0).low == pytest.approx(plain.versus(table, 0).low, abs=1e-6)
 
 
-def test_one_contender_ties_with_itself_and_none_with_nobody() -> None:
+def test_a_whole_log_leaves_nothing_open_and_an_unknown_error_everything() -> None:
+    table = np.stack((A, B, A), axis=1)
+    whole = PerQueryAsked(Strata(STRATA.weights, ["all"] * 5, [5] * 5))
+    unknown = PerQueryAsked(Strata(STRATA.weights, ["one", "head", "tail", "tail", "tail"], [9, 1, 30, 30, 30]))
+    gap = whole.mean(A) - whole.mean(B)
+    assert (whole.has_error, unknown.has_error, PerQueryAsked(STRATA).has_error) == (False, False, True)
+    found = whole.best_set(table)
+    assert found.within.tolist() == [True, False, True]
+    assert found.least.tolist() == found.most.tolist() == pytest.approx([0, gap, 0])
+    against = whole.versus(table, 1)
+    assert (against.low[0], against.high[0], against.p_better[0]) == pytest.approx((gap, gap, 0))
+    assert whole.p_equivalent([A - B], 0.9 * gap).tolist() == [1.0]
+    assert whole.p_equivalent([A - B], 1.1 * gap).tolist() == [0.0]
+    assert unknown.best_set(table).within.all()
+    assert np.isinf(unknown.best_set(table).most).all()
+    assert np.isinf(unknown.versus(table, 1).high).all()
+    assert unknown.p_equivalent([A - B], 0.9).tolist() == [1.0]
+    assert unknown.linear(A) == pytest.approx(A - A.mean() + unknown.mean(A))
+
+
+def test_one_contender_has_no_pairs() -> None:
     for averaging in (PerQuery(), PerQueryAsked(STRATA)):
         assert averaging.pairs({"a": A}) == []
-        assert averaging.tied({"a": A}) == {"a": True}
-        assert averaging.tied({}) == {}
 
 
 def _many() -> tuple[dict[str, Values], Strata]:
@@ -87,16 +112,10 @@ def test_of_very_many_pairs_only_the_best_and_neighbours_are_worked_out() -> Non
 
 
 def test_the_pairs_of_some_are_corrected_for_all() -> None:
-    """a wins 6 queries of b and 5 of c: of three pairs p = 2 / 2^6 is the smallest, so Holm takes it 3 times."""
-    a, b, c = np.ones(12), np.ones(12), np.ones(12)
-    b[:6], c[:5] = 0, 0
-    (pair,) = PerQuery().pairs({"a": a, "b": b, "c": c}, among=["a", "b"])
-    assert (pair.a, pair.b) == ("a", "b")
-    assert (pair.p, pair.p_holm) == pytest.approx((2 / 2**6, 3 * 2 / 2**6))
     everyone = {"a": A, "b": B, "c": A * B}
-    asked = PerQueryAsked(STRATA)
-    assert asked.pairs(everyone, among=["b", "c"]) == asked.pairs(everyone)[2:]
-    assert asked.pairs(everyone, among=["b"]) == PerQuery().pairs(everyone, among=["b"]) == []
+    for averaging in (PerQuery(), PerQueryAsked(STRATA)):
+        assert averaging.pairs(everyone, among=["b", "c"]) == averaging.pairs(everyone)[2:]
+        assert averaging.pairs(everyone, among=["b"]) == []
 
 
 def test_what_is_not_known_is_none() -> None:
@@ -106,40 +125,28 @@ def test_what_is_not_known_is_none() -> None:
     assert (pair.difference, pair.p, pair.p_holm) == pytest.approx((0.5, 1.0, 1.0))
 
 
-def test_an_outlook_by_traffic_is_that_of_linearised_values() -> None:
-    scores = {"a": A, "b": B}
+def test_linearised_values_carry_mean_and_error() -> None:
     asked = PerQueryAsked(STRATA)
-    linear = {label: asked.linear(values) for label, values in scores.items()}
-    assert asked.outlook(scores, "a") == outlook(linear, "a", 42)
-    for label, values in scores.items():
-        assert linear[label].mean() == pytest.approx(asked.mean(values))
+    for values in (A, B):
+        assert asked.linear(values).mean() == pytest.approx(asked.mean(values))
     error = (estimate(A, STRATA).high - estimate(A, STRATA).low) / 2 / stats.t.ppf(0.975, 2)
-    assert linear["a"].std(ddof=1) / np.sqrt(5) == pytest.approx(error)
-    unknown = PerQueryAsked(Strata(STRATA.weights, ["one", "head", "tail", "tail", "tail"], [9, 1, 30, 30, 30]))
-    assert unknown.outlook(scores, "a") is None
-    assert unknown.linear(A) == pytest.approx(A - A.mean() + unknown.mean(A))
-    whole = PerQueryAsked(Strata(STRATA.weights, ["all"] * 5, [5] * 5))
-    assert whole.outlook(scores, "a") is None
-
-
-def test_tests_of_one_column_against_zero_and_of_equivalence() -> None:
-    asked, plain = PerQueryAsked(STRATA), PerQuery()
-    table = np.stack((A - B, np.zeros(5)), axis=1)
-    assert asked.p_zero(table).tolist() == pytest.approx([estimate(A - B, STRATA).p, 1.0])
-    assert plain.p_zero(table).tolist() == pytest.approx([compare({"a": A, "b": B})[0].p, 1.0])
-    found = estimate(A - B, STRATA)
-    error = (found.high - found.low) / 2 / stats.t.ppf(0.975, 2)
-    one_sided = stats.t.sf((0.9 - abs(found.mean)) / error, 2)
-    assert asked.p_equivalent([A - B, B - A], 0.9, bounded=False).tolist() == pytest.approx([one_sided] * 2)  # once
-    two = asked.p_equivalent([A - B, (A - B) / 2], 0.9, bounded=False)
-    assert two[0] == pytest.approx(max(one_sided, float(two[1])))
-    nothing = plain.p_equivalent([np.zeros(500)], 0.01)  # a measure is from 0 to 1 unless it is said not to be
-    assert nothing.tolist() == pytest.approx([0.99**500], abs=0.015)
-    assert plain.p_equivalent([np.zeros(500)], 0.01, bounded=False).tolist() == [1.0]
-    wins = asked.winning({"a": A, "b": B})
-    assert wins["a"].probability + wins["b"].probability == pytest.approx(1)
+    assert asked.linear(A).std(ddof=1) / np.sqrt(5) == pytest.approx(error)
     unbounded = asked.intervals(A[:, None], bounded=False)
     assert unbounded[0][0] == pytest.approx(estimate(A, STRATA).low)  # Student's with two degrees of freedom is wider
+
+
+def test_an_imagined_failure_of_the_heaviest_query_speaks_against_equivalence() -> None:
+    """The heaviest of five has 0.3 of the traffic, which is 1.5 times its plain share."""
+    asked, d = PerQueryAsked(STRATA), 0.1 * (A - B)
+    assert asked.heaviest == pytest.approx(1.5)
+    assert asked.p_equivalent([d], 0.9)[0] == pytest.approx(equivalence_p(asked.linear(d), 0.9, worst=1.5))
+    assert PerQuery().p_equivalent([d], 0.9)[0] == pytest.approx(equivalence_p(d, 0.9))
+
+
+def test_a_mean_of_nothing_is_told_by_flips_and_by_traffic_by_the_strata() -> None:
+    table = np.stack((A - B, np.zeros(5)), axis=1)
+    assert PerQueryAsked(STRATA).p_zero(table).tolist() == pytest.approx([estimate(A - B, STRATA).p, 1.0])
+    assert PerQuery().p_zero(table).tolist() == pytest.approx([sign_flip_test(A - B), 1.0])
 
 
 def test_traffic_counts_only_where_every_query_says_what_it_stands_for() -> None:

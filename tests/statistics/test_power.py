@@ -4,10 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from bakeoff.statistics.power import detection_power, more_queries, queries_needed, smallest_detectable
+from bakeoff.statistics.power import detection_power, more_queries, queries_needed
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+
+from tests.errors import says
 
 
 @pytest.mark.parametrize(("effect", "power", "n"), [(0.2, 0.8, 199), (0.5, 0.8, 34), (0.8, 0.8, 15), (0.5, 0.95, 54)])
@@ -27,33 +29,18 @@ def test_power_is_how_often_the_test_finds_it() -> None:
     assert detection_power(40.0, 25) == pytest.approx(1.0)
 
 
-@given(st.integers(2, 5000), st.floats(0.01, 2), st.sampled_from([0.5, 0.8, 0.95]), st.sampled_from([0.01, 0.05]))
-def test_the_smallest_detectable_difference_has_just_that_power(n: int, sd: float, power: float, alpha: float) -> None:
-    smallest = smallest_detectable(sd, n, power, alpha)
-    assert detection_power(smallest / sd, n, alpha) == pytest.approx(power, abs=1e-6)
-
-
 @given(st.floats(0.03, 3))
 def test_the_number_of_queries_is_the_first_that_is_enough(effect: float) -> None:
     n = queries_needed(effect, 1.0)
     assert n is not None
     assert detection_power(effect, n) >= 0.8
     assert n == 2 or detection_power(effect, n - 1) < 0.8
-    assert smallest_detectable(1.0, n) <= effect * (1 + 1e-9)
 
 
 def test_what_no_number_of_queries_can_tell() -> None:
     assert queries_needed(0.0, 1.0) is None
     assert queries_needed(1e-9, 1.0) is None
     assert queries_needed(0.1, 0.0) == 2
-    assert smallest_detectable(1.0, 1) == math.inf
-    assert smallest_detectable(0.0, 10) == 0
-
-
-@pytest.mark.parametrize(("n", "alpha"), [(2, 1e-5), (2, 0.05), (1_000_000, 0.05)])
-def test_what_is_detectable_is_exact_however_large_or_small(n: int, alpha: float) -> None:
-    effect = smallest_detectable(1.0, n, alpha=alpha)
-    assert detection_power(effect, n, alpha) == pytest.approx(0.8, abs=5e-9)
 
 
 def test_numbers_are_doubled_until_ten_million_are_passed() -> None:
@@ -64,8 +51,8 @@ def test_numbers_are_doubled_until_ten_million_are_passed() -> None:
 
 
 def test_a_number_that_nobody_labels_is_not_printed() -> None:
-    assert more_queries(134) == "about 134 more queries"
-    assert more_queries(1_010_688) == "more than 10,000 more queries"
+    says(more_queries(134), "134")
+    says(more_queries(1_010_688), "10,000")
 
 
 def test_a_single_query_finds_nothing() -> None:

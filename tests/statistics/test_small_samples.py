@@ -7,14 +7,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from bakeoff.core.arrays import Values
+from bakeoff.core.facts import fact
 from bakeoff.statistics.compare import compare
 from bakeoff.statistics.intervals import bca_intervals
 from bakeoff.statistics.small_samples import (
-    difference_intervals,
     doubt,
     exact_interval,
     mean_intervals,
-    too_few,
     unlike,
 )
 from bakeoff.statistics.tests import sign_flip_test
@@ -62,7 +61,7 @@ def test_of_other_values_it_is_the_worst_mean_that_sorted_uniforms_allow(bounds:
     above = bounds[1] - u @ np.diff([*np.sort(values), bounds[1]])
     below = bounds[0] + u @ np.diff([*np.sort(-values), -bounds[0]])
     expected = (np.quantile(below, 0.025), np.quantile(above, 0.975))
-    assert exact_interval(values, bounds) == pytest.approx(expected, abs=0.01 * (bounds[1] - bounds[0]))
+    assert exact_interval(values, bounds) == pytest.approx(expected, abs=0.012 * (bounds[1] - bounds[0]))
 
 
 @pytest.mark.parametrize(("ratio", "doubted"), [(1.03, True), (0.97, False)])
@@ -78,35 +77,24 @@ def test_a_skew_is_doubted_from_ten_times_its_square_on(ratio: float, doubted: b
     assert bool(doubt(np.append(near, -high))) is doubted
 
 
-def test_fifteen_queries_and_ten_unlike_values_are_enough_for_a_bootstrap() -> None:
-    assert not too_few(np.arange(15.0))
-    assert too_few(np.arange(14.0))
-    assert not too_few(np.array([0.0] * 11 + [float(at) for at in range(1, 11)]))
-    assert too_few(np.array([0.0] * 11 + [float(at) for at in range(1, 10)]))
-
-
 def test_ten_values_that_differ_from_the_most_frequent_are_enough() -> None:
     nine, ten = ([0.0] * 30 + [(-1.0) ** at * (1 + at / 10) for at in range(count)] for count in (9, 10))
-    assert doubt(np.array(nine)) == (
-        "only 9 of 39 queries differ from the most frequent difference: interval and p may be too sure"
-    )
-    assert doubt(np.array(ten)) == ""
-    assert doubt(np.array([0.3, -0.2])) != ""
+    assert doubt(np.array(nine)) == fact("few_differ", differing=9, queries=39)
+    assert doubt(np.array(ten)) is None
+    assert doubt(np.array([0.3, -0.2])) is not None
     assert unlike([]) == 0
 
 
-@pytest.mark.parametrize(("values", "exact"), [(np.linspace(0, 1, 14), True), (np.linspace(0, 1, 15), False)])
-def test_the_exact_interval_is_for_fewer_than_fifteen_queries(values: Values, exact: bool) -> None:
-    low, high = mean_intervals(values[:, None])
-    bootstrap = bca_intervals(values[:, None])
-    assert ((low[0], high[0]) == exact_interval(values)) is exact
-    assert ((low[0], high[0]) == (bootstrap[0][0], bootstrap[1][0])) is not exact
-    beyond = np.append(values[:9], 1.5)[:, None]  # not from 0 to 1: there is no exact one
+@pytest.mark.parametrize("n", [2, 14, 100])
+def test_a_mean_has_the_exact_interval_where_its_values_have_bounds(n: int) -> None:
+    table = np.stack((np.linspace(0, 1, n), np.linspace(0.2, 0.4, n) ** 2), axis=1)
+    low, high = mean_intervals(table)
+    for at in range(2):
+        assert (low[at], high[at]) == pytest.approx(exact_interval(table[:, at]))
+    beyond = np.append(np.linspace(0, 1, 9), 1.5)[:, None]  # not from 0 to 1: there is no exact one
     student = stats.ttest_1samp(beyond[:, 0], 0).confidence_interval()
     spanned = min(student.low, bca_intervals(beyond)[0][0]), max(student.high, bca_intervals(beyond)[1][0])
     assert tuple(float(end[0]) for end in mean_intervals(beyond)) == pytest.approx(spanned)
-    pair = np.array([[0.2], [0.6]])
-    assert (mean_intervals(pair)[0][0], mean_intervals(pair)[1][0]) == exact_interval([0.2, 0.6])
 
 
 @given(st.integers(2, 60), st.data())
@@ -127,16 +115,6 @@ def test_the_exact_interval_holds_the_mean_and_moves_with_its_values(
     assert other == pytest.approx((low * times + moved, high * times + moved), abs=1e-6)
 
 
-@pytest.mark.parametrize("n", [40, 100])
-def test_where_most_queries_tie_the_interval_of_a_difference_holds(n: int) -> None:
-    """BCa alone covers 85 and 91%."""
-    rng = np.random.default_rng(2)
-    d = np.where(rng.random((n, 1000)) < 0.7, 0.0, rng.normal(0.1, 0.25, size=(n, 1000)))
-    table, pairs = np.concatenate((d, np.zeros((n, 1))), axis=1), [(at, 1000) for at in range(1000)]
-    low, high = difference_intervals(table, pairs, resamples=2000)
-    assert np.mean((low <= 0.03) & (high >= 0.03)) >= 0.93
-
-
 @pytest.mark.parametrize("draw", [lambda rng: np.where(rng.random(20) < 0.95, -0.02, 0.38)])
 def test_a_skewed_difference_that_is_none_is_doubted(draw: Callable[[np.random.Generator], Values]) -> None:
     """The mean is 0, and more than a third of such data sets are significant: all of them carry the warning."""
@@ -148,38 +126,21 @@ def test_a_skewed_difference_that_is_none_is_doubted(draw: Callable[[np.random.G
 
 def test_what_is_doubted_and_what_is_not() -> None:
     rng = np.random.default_rng(4)
-    assert doubt(rng.normal(size=50)) == ""
-    assert doubt(np.zeros(30)) == ""
-    assert doubt(np.array([0.3])) == ""
-    assert doubt(np.array([0.0] * 27 + [0.1, 0.2, 0.3])).startswith("only 3 of 30 queries differ")
-    assert "strongly skewed (+" in doubt(np.concatenate((rng.normal(-0.02, 0.001, 29), [0.6])))
+    assert doubt(rng.normal(size=50)) is None
+    assert doubt(np.zeros(30)) is None
+    assert doubt(np.array([0.3])) is None
+    assert doubt(np.array([0.0] * 27 + [0.1, 0.2, 0.3])) == fact("few_differ", differing=3, queries=30)
+    one_far_off = np.concatenate((rng.normal(-0.02, 0.001, 29), [0.6]))
+    skewed = doubt(one_far_off)
+    assert skewed is not None
+    assert skewed.id == "skewed"
+    assert skewed.arguments == {"skew": pytest.approx(stats.skew(one_far_off)), "queries": 30}
     assert unlike([1, 1, 1, 0.5, 0.2]) == 2
-    assert compare({"a": [0.1] * 20, "b": [0.2] * 20})[0].doubt.startswith("only 0 of 20")
+    assert compare({"a": [0.1] * 20, "b": [0.2] * 20})[0].doubt == fact("few_differ", differing=0, queries=20)
 
 
 def test_one_query_has_no_interval_anywhere() -> None:
     assert all(np.isnan(bound).all() for bound in mean_intervals(np.array([[0.5, 1.0]])))
-
-
-@pytest.mark.parametrize("n", [3, 20, 200])
-def test_a_difference_of_nothing_has_the_width_that_its_queries_allow(n: int) -> None:
-    """A loss of 1 that n queries do not meet with 2.5%, either way: 1 − 0.025^(1/n)."""
-    same = np.random.default_rng(6).random(n)
-    low, high = difference_intervals(np.stack([same, same], axis=1), [(0, 1)])
-    bound = 1 - 0.025 ** (1 / n)
-    assert (low[0], high[0]) == pytest.approx((-bound, bound), abs=0.01)
-    unbounded = difference_intervals(np.stack([5 * same, 5 * same], axis=1), [(0, 1)])
-    assert np.isnan(unbounded).all()
-
-
-def test_an_interval_of_no_difference_covers_a_rare_one() -> None:
-    """One query in fifty loses 1: most sets of 20 show no loss, and their interval must hold the mean all the same."""
-    losses = (np.random.default_rng(7).random((20, 300)) < 0.02).astype(float)
-    quiet = losses[:, ~losses.any(axis=0)]
-    table = np.concatenate((1 - quiet, np.ones((20, 1))), axis=1)
-    low, high = difference_intervals(table, [(at, quiet.shape[1]) for at in range(quiet.shape[1])], resamples=2000)
-    assert quiet.shape[1] > 150
-    assert ((low <= -0.02) & (high >= -0.02)).all()
 
 
 @pytest.mark.parametrize("n", [2, 5, 10])
@@ -198,9 +159,6 @@ def test_a_measure_without_bounds_is_not_taken_for_one_that_happens_to_be_within
     values = np.linspace(0.2, 0.9, 8)[:, None]
     student = stats.ttest_1samp(values[:, 0], 0).confidence_interval()
     low, high = mean_intervals(np.hstack((values, values)), bounded=[True, False])
-    assert (low[0], high[0]) == exact_interval(values[:, 0])
+    assert (low[0], high[0]) == pytest.approx(exact_interval(values[:, 0]))
     assert (low[1], high[1]) == pytest.approx((student.low, student.high))
     assert np.isnan(mean_intervals(np.ones((20, 1)), bounded=False)).all()
-    alike = np.full((20, 2), 0.5)
-    assert np.isnan(difference_intervals(alike, [(0, 1)], bounded=False)).all()
-    assert np.isfinite(difference_intervals(alike, [(0, 1)])).all()

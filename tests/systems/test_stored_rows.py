@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from bakeoff.embedding.contender_chunking import ContenderChunking
+from bakeoff.embedding.chunking import ContenderChunking
 from bakeoff.lineup.keys import table_of
 from bakeoff.search.fusion import Fusion
 from bakeoff.search.variants import Variant

@@ -16,6 +16,8 @@ from bakeoff.extensions.kinds.snapshot import write_snapshot
 from bakeoff.tasks.kinds import load_kind
 from bakeoff_providers.errors import InputError
 
+from tests.errors import refuses
+
 
 @pytest.mark.parametrize("classes", [-1, 10**8, 10**30])
 def test_a_count_of_classes_that_fits_nowhere(tmp_path: Path, classes: int) -> None:
@@ -36,7 +38,7 @@ def test_an_array_that_promises_more_than_its_file_holds(tmp_path: Path) -> None
     stream = io.BytesIO()
     np.lib.format.write_array_header_1_0(stream, {"descr": "<i8", "fortran_order": False, "shape": (10**12,)})
     (tmp_path / "targets.npy").write_bytes(stream.getvalue() + b"\0" * 80)
-    with pytest.raises(InputError, match="unreadable"):
+    with refuses(InputError, "unreadable", file="targets.npy"):
         read_targets(tmp_path / "targets.npy")
 
 
@@ -45,7 +47,7 @@ def test_a_snapshot_of_mixed_or_too_large_values(tmp_path: Path, values: list[An
     items = [{"id": str(place), "title": "t", "description": "d", "n": value} for place, value in enumerate(values)]
     (tmp_path / "items.json").write_text(json.dumps(items))
     keys = {"id_key": "id", "title_key": "title", "text_key_": "description"}
-    with pytest.raises(InputError, match="column"):
+    with refuses(InputError, "column", file="items.json"):
         write_snapshot(tmp_path / "items.json", tmp_path, date(2026, 1, 2), **keys)
     assert [path.name for path in tmp_path.iterdir()] == ["items.json"]
 

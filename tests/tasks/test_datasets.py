@@ -10,6 +10,7 @@ from bakeoff.core.task import Task
 from bakeoff.tasks.load import load_task
 from bakeoff_providers.errors import InputError
 
+from tests.errors import refuses
 from tests.hub_folder import stay_offline, write_hub_folder
 
 ir_datasets = pytest.importorskip("ir_datasets")
@@ -60,28 +61,28 @@ class TestIrDatasets:
         assert (task.fingerprint() != plain.fingerprint()) == left_out
 
     def test_mistakes_are_named(self, name: str, tmp_path: Path) -> None:
-        with pytest.raises(InputError, match="knows no 'beir/scifakt'") as caught:
+        with refuses(InputError, "'beir/scifakt'", place="dataset") as caught:
             load_task({"format": "ir_datasets", "dataset": "beir/scifakt"}, tmp_path)
         assert "beir/scifact" in caught.value.remedy
-        with pytest.raises(InputError, match="has no queries"):
+        with refuses(InputError, place="dataset"):
             load_task({"format": "ir_datasets", "dataset": "bakeoff-test/docs-only"}, tmp_path)
         (tmp_path / "qrels").write_text("1 0 d1 2\n1 0 d9 1\n")
-        with pytest.raises(InputError, match="bakeoff-test/own qrels: record 2: the task has no document 'd9'"):
+        with refuses(InputError, "bakeoff-test", "'d9'", place="record 2", file="own qrels"):
             load_task({"format": "ir_datasets", "dataset": name}, tmp_path)
 
     @pytest.mark.parametrize(
         ("file", "content", "said"),
         [
-            ("docs.tsv", b"d1\tcopper \xed\xa0\x80\n", "own docs: ir_datasets can't read it: UnicodeDecodeError"),
-            ("queries.tsv", b"1\tmetal\x89\n", "own queries: ir_datasets can't read it: UnicodeDecodeError"),
-            ("qrels", b'1 0 d1 "2\n', "own qrels: ir_datasets can't read it: ValueError"),
+            ("docs.tsv", b"d1\tcopper \xed\xa0\x80\n", "nicodeDecodeError"),
+            ("queries.tsv", b"1\tmetal\x89\n", "nicodeDecodeError"),
+            ("qrels", b'1 0 d1 "2\n', "ir_datasets"),
         ],
     )
     def test_files_that_the_library_can_not_read_are_named(
         self, name: str, tmp_path: Path, file: str, content: bytes, said: str
     ) -> None:
         (tmp_path / file).write_bytes(content)
-        with pytest.raises(InputError, match=said):
+        with refuses(InputError, said):
             load_task({"format": "ir_datasets", "dataset": name}, tmp_path)
 
     def test_documents_without_a_text_field_use_what_the_library_calls_their_text(self) -> None:
@@ -137,11 +138,11 @@ class TestHub:
         assert task.judgments == {"2": {"d2": 2}}
 
     def test_mistakes_are_named(self, folder: Path) -> None:
-        with pytest.raises(InputError, match=r"(?s)own default dev.*dev"):
+        with refuses(InputError, "'test'", place="own default dev"):
             self._load(folder, split="dev")
-        with pytest.raises(InputError, match=r"(?s)own titles corpus.*titles"):
+        with refuses(InputError, "'titles'", "'corpus'", place="own titles corpus"):
             self._load(folder, documents={"config": "titles"})
-        with pytest.raises(InputError, match=r"documents.*confg"):
+        with refuses(InputError, "'confg'", place="documents"):
             self._load(folder, documents={"confg": "titles"})
 
     @pytest.mark.parametrize(
@@ -157,12 +158,12 @@ class TestHub:
     )
     def test_a_damaged_folder_is_bad_input(self, folder: Path, file: str, content: str) -> None:
         (folder / "own" / file).write_text(content)
-        with pytest.raises(InputError, match="own"):
+        with refuses(InputError, "own"):
             self._load(folder)
 
     def test_a_text_that_is_no_utf_8_is_found_in_its_row(self, folder: Path) -> None:
         """pyarrow reads such a table; only its rows can't be made into texts."""
         rows = b'{"_id": "d1", "title": "", "text": "metal"}\n{"_id": "d2", "title": "", "text": "la\xfbkes"}\n'
         (folder / "own" / "corpus" / "rows.jsonl").write_bytes(rows)
-        with pytest.raises(InputError, match=r"own corpus corpus, row 2.*can't be read: 'utf-8' codec"):
+        with refuses(InputError, "2", "'utf-8'", place="own corpus corpus, row 2"):
             self._load(folder)

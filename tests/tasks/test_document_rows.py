@@ -15,6 +15,7 @@ from bakeoff_providers.errors import InputError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.errors import refuses
 from tests.examples import examples
 
 GOOD = [{"_id": f"d{number}", "title": f" T{number}", "text": "word "} for number in range(20)]
@@ -37,21 +38,21 @@ def _blocks_of_two_lines_or_all(request: pytest.FixtureRequest, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('{"_id": "d3", "text": "again"}', r"line 18: _id 'd3' is a duplicate of the one at line 4"),
-        ('{"_id": "x", "title": "no text"}', r"line 18: there is no column 'text'"),
-        ('{"_id": "x", "text": 7}', r"line 18: text is 7, not text"),
-        ('{"_id": "x", "title": [], "text": "a"}', r"line 18: title is \[\], not text"),
-        ('{"_id": " ", "text": "a"}', r"line 18: _id is empty"),
+        ('{"_id": "d3", "text": "again"}', "'d3'"),
+        ('{"_id": "x", "title": "no text"}', "'text'"),
+        ('{"_id": "x", "text": 7}', "line 18"),
+        ('{"_id": "x", "title": [], "text": "a"}', "line 18"),
+        ('{"_id": " ", "text": "a"}', "_id"),
         ('{"_id": true, "text": "a"}', r"line 18: _id is True"),
-        ('{"_id": "x", "title": " ", "text": null}', r"line 18: document 'x' has neither title nor text"),
-        ('{"_id": "x", "text": "a"', r"line 18: is not valid JSON"),
-        ('{"_id": "x", "text": "a"} {"_id": "y", "text": "b"}', r"line 18: is not valid JSON"),
-        ("[1]", r"line 18.*Expected `object`"),
+        ('{"_id": "x", "title": " ", "text": null}', "'x'"),
+        ('{"_id": "x", "text": "a"', "JSON"),
+        ('{"_id": "x", "text": "a"} {"_id": "y", "text": "b"}', "JSON"),
+        ("[1]", "`object`"),
     ],
 )
 def test_a_bad_line_among_good_ones_is_named(tmp_path: Path, line: str, said: str) -> None:
     lines = [json.dumps(row) for row in GOOD]
-    with pytest.raises(InputError, match=said):
+    with refuses(InputError, said, place="line 18", file="corpus.jsonl"):
         _load(tmp_path, [*lines[:17], line, *lines[17:]])
 
 
@@ -107,7 +108,5 @@ def test_reading_keeps_few_bytes_for_each_id(tmp_path: Path, number_ids: bool) -
     tracemalloc.stop()
     kept_ids = 60 * 20_000 if number_ids else 0  # texts that are made here
     assert held - kept_ids < 60 * 20_000  # 172 and 338 with a set and a place for each
-    with pytest.raises(
-        InputError, match=r"line 20002: id '17' is a duplicate of the one at line 19" if number_ids else "17"
-    ):
+    with refuses(InputError, *(["'17'", "line 19"] if number_ids else ["17"]), place="line 20002"):
         ids.add(["17" if number_ids else "d17"], ["line 20002"].__getitem__)

@@ -9,6 +9,8 @@ from bakeoff.tasks.formats import FORMATS
 from bakeoff.tasks.load import load_task
 from bakeoff_providers.errors import InputError
 
+from tests.errors import refuses
+
 MODULE = """
 from bakeoff.core.task import Document, Query, Task
 
@@ -44,16 +46,16 @@ def test_a_format_of_another_package_is_loaded_like_a_built_in_one(installed: Pa
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"lines": 3}, "lines: 3 is not text"),
+        ({"lines": 3}, "lines"),
         ({"lines": "texts.txt", "colour": "red"}, "colour"),
         ({}, "needs lines"),
     ],
 )
 def test_its_options_are_checked_by_its_own_signature(installed: Path, options: dict[str, object], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+    with refuses(InputError, said):
         load_task({"format": "lines", **options}, installed)
 
 
 def test_without_the_package_the_name_is_unknown(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="lines"):
+    with refuses(InputError, "lines"):
         load_task({"format": "lines"}, tmp_path)

@@ -12,6 +12,8 @@ from bakeoff.results.schema import read_summary
 from bakeoff.running.runner import run
 from bakeoff.tasks.load import load_task
 
+from tests.facts import arguments
+
 TEXTS = {"a1": "taxes are too high", "a2": "taxes are high but fair", "a3": "wolves should return"}
 
 
@@ -39,9 +41,7 @@ def test_a_document_with_the_querys_id_is_left_out(tmp_path: Path, option: str, 
     assert {row.label: row.measures["mrr"].mean for row in summary.ran} == dict.fromkeys(
         ["bm25", "tfidf+faiss", "tfidf+chroma"], mrr
     )
-    said = [warning for warning in summary.warnings if "ignore_identical_ids" in warning]
-    sentence = "2 queries have the id of a document, which is left out of their rankings as BEIR does"
-    assert said == ([] if option else [f"{sentence} (ignore_identical_ids)"])
+    assert arguments(summary.warnings, "identical_ids") == ([] if option else [{"queries": 2}])
 
 
 def test_nan_in_metadata_that_nobody_uses_is_read(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from bakeoff.tasks.load import load_task
 from bakeoff_providers.errors import InputError
 from sklearn.metrics import cohen_kappa_score
 
+from tests.errors import refuses
 from tests.native_task import native_files, pages, write_files
 
 Files = dict[str, Any]
@@ -53,39 +54,39 @@ def _broken(change: Callable[[Files], object]) -> Files:
 @pytest.mark.parametrize(
     ("change", "file", "said"),
     [
-        (lambda f: f.update(articles='{"articles": [\n{"page_id": 1,}]}'), "articles", r"not valid JSON.*line 2"),
-        (lambda f: f["articles"]["articles"][0].pop("title"), "articles", r"articles 1: title is missing"),
+        (lambda f: f.update(articles='{"articles": [\n{"page_id": 1,}]}'), "articles", "JSON"),
+        (lambda f: f["articles"]["articles"][0].pop("title"), "articles", "articles 1"),
         (
             lambda f: f["articles"]["articles"][1].update(sumary="x"),
             "articles",
-            r"articles 2: there is no key 'sumary'",
+            "'sumary'",
         ),
-        (lambda f: f["articles"]["articles"][1].update(page_id=1), "articles", r"articles 2.*duplicate"),
-        (lambda f: f["articles"]["articles"][1].update(page_id=1.5), "articles", r"page_id.*Expected `int \| str`"),
-        (lambda f: f["articles"]["articles"][1].update(page_id="1"), "articles", r"articles 2.*duplicate"),
-        (lambda f: f["articles"]["articles"][0].update(summary="  "), "articles", r"articles 1.*summary is empty"),
-        (lambda f: f["articles"].update(articles=[]), "articles", r"the corpus is empty"),
-        (lambda f: f["truth"]["grades"]["q1"].update({"2": 7}), "truth", r"grades\.q1\.2.*7 is out of range"),
-        (lambda f: f["truth"]["grades"]["q1"].update({"9": 1}), "truth", r"grades\.q1\.9.*not in the corpus"),
-        (lambda f: f["truth"]["grades"].update({"q9": {}}), "truth", r"unknown query 'q9'"),
-        (lambda f: f["queries"].update(categorys={"x": 1}), "queries", r"there is no key 'categorys'"),
-        (lambda f: f["truth"].update(grade={}), "truth", r"there is no key 'grade'"),
-        (lambda f: f["queries"]["queries"].append(f["queries"]["queries"][0]), "queries", r"'q1' is a duplicate"),
-        (lambda f: f["queries"]["queries"][0].update(query_text=" "), "queries", r"query_text is empty"),
+        (lambda f: f["articles"]["articles"][1].update(page_id=1), "articles", "articles 2"),
+        (lambda f: f["articles"]["articles"][1].update(page_id=1.5), "articles", "page_id"),
+        (lambda f: f["articles"]["articles"][1].update(page_id="1"), "articles", "articles 2"),
+        (lambda f: f["articles"]["articles"][0].update(summary="  "), "articles", "articles 1"),
+        (lambda f: f["articles"].update(articles=[]), "articles", "articles"),
+        (lambda f: f["truth"]["grades"]["q1"].update({"2": 7}), "truth", "grades.q1.2"),
+        (lambda f: f["truth"]["grades"]["q1"].update({"9": 1}), "truth", "grades.q1.9"),
+        (lambda f: f["truth"]["grades"].update({"q9": {}}), "truth", "'q9'"),
+        (lambda f: f["queries"].update(categorys={"x": 1}), "queries", "'categorys'"),
+        (lambda f: f["truth"].update(grade={}), "truth", "'grade'"),
+        (lambda f: f["queries"]["queries"].append(f["queries"]["queries"][0]), "queries", "'q1'"),
+        (lambda f: f["queries"]["queries"][0].update(query_text=" "), "queries", "query_text"),
     ],
 )
 def test_bad_input_is_named(tmp_path: Path, change: Callable[[Files], object], file: str | None, said: str) -> None:
-    with pytest.raises(InputError, match=f"(?s){said}") as caught:
+    with refuses(InputError, said) as caught:
         _read(tmp_path, _broken(change))
     if file:
         assert str(caught.value).startswith(str(tmp_path / f"{file}.json"))
 
 
 def test_a_missing_file_and_a_wrong_encoding(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.json: no such file"):
+    with refuses(InputError, "none.json", file="none.json"):
         read_task("t", tmp_path / "none.json", tmp_path / "q", tmp_path / "t")
     (tmp_path / "latin.json").write_bytes('{"articles": "é"}'.encode("latin-1"))
-    with pytest.raises(InputError, match="is not UTF-8"):
+    with refuses(InputError, "UTF-8", file="latin.json"):
         read_task("t", tmp_path / "latin.json", tmp_path / "q", tmp_path / "t")
 
 

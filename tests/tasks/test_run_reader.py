@@ -11,11 +11,12 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.ranked_grades import Ties, join_scores
 from bakeoff.evaluation.score import score_queries
 from bakeoff.results.score import score
-from bakeoff.tasks.formats.run_reader import read_run_table
-from bakeoff.tasks.formats.trec import read_run
+from bakeoff.tasks.formats.trec import read_run, read_run_table
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.errors import refuses
 
 polars = pytest.importorskip("polars")
 MEASURES = [Measure.parse(text) for text in ("ndcg@3", "map", "mrr", "p@5", "recall@2", "judged@3")]
@@ -92,5 +93,5 @@ def test_the_last_line_needs_no_end(tmp_path: Path) -> None:
 
 def test_errors_of_score_still_name_the_line(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("q Q0 d 1 0.5 t\nq Q0 d 2 0.4 t\n")
-    with pytest.raises(InputError, match="line 2: duplicate document 'd'"):
+    with refuses(InputError, "'d'", place="line 2", file="run"):
         score({"q": {"d": 1}}, {"run": tmp_path / "run"})

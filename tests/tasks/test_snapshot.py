@@ -15,6 +15,8 @@ from bakeoff.core.paths import root
 from bakeoff.extensions.kinds.snapshot import newest, read_snapshot, write_snapshot
 from bakeoff_providers.errors import InputError
 
+from tests.errors import refuses
+
 KEYS = {"id_key": "id", "title_key": "title", "text_key_": "description"}
 ITEMS = [{"id": "a", "title": "One", "description": "first", "amount": 5, "states": ["Utah"]}]
 
@@ -47,15 +49,15 @@ def test_the_newest_is_taken_if_none_is_named(tmp_path: Path) -> None:
     assert newest(tmp_path).name == "a_snapshot_20260105.parquet"
     assert newest(tmp_path / "z.parquet").name == "z.parquet"
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="holds no snapshot"):
+    with refuses(InputError, file="empty"):
         newest(tmp_path / "empty")
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"vector": pa.array([[0.1, 0.2]], pa.list_(pa.float32()))}, "column 'vector' holds vectors"),
-        ({"title": None}, "no column 'title'"),
+        ({"vector": pa.array([[0.1, 0.2]], pa.list_(pa.float32()))}, "'vector'"),
+        ({"title": None}, "'title'"),
     ],
 )
 def test_bad_snapshots_are_named(tmp_path: Path, change: dict[str, object], said: str) -> None:
@@ -65,7 +67,7 @@ def test_bad_snapshots_are_named(tmp_path: Path, change: dict[str, object], said
         table = table.drop_columns([name]) if name in table.column_names else table
         table = table if values is None else table.append_column(name, pa.array(values))
     pq.write_table(table, file)
-    with pytest.raises(InputError, match=said):
+    with refuses(InputError, said, file="things_snapshot_20260102.parquet"):
         read_snapshot(file, **KEYS)
 
 
@@ -92,19 +94,19 @@ def _foreign(folder: Path, keys: list[str | None] | None) -> Path:
 @pytest.mark.parametrize(
     ("keys", "known", "noted"),
     [
-        (["9f" * 20, "8e" * 20], {"S1": "9f" * 20, "S2": "8e" * 20}, ["2 of 2"]),
-        (["9f" * 20, None], {"S1": "9f" * 20}, ["1 of 2", "1 of 2"]),
-        (None, {}, ["2 of 2"]),
+        (["9f" * 20, "8e" * 20], {"S1": "9f" * 20, "S2": "8e" * 20}, [("foreign_keys", 2)]),
+        (["9f" * 20, None], {"S1": "9f" * 20}, [("items_without_key", 1), ("foreign_keys", 1)]),
+        (None, {}, [("items_without_key", 2)]),
     ],
 )
 def test_a_snapshot_that_someone_else_made_is_read_with_a_note(
-    tmp_path: Path, keys: list[str | None] | None, known: dict[str, str], noted: list[str]
+    tmp_path: Path, keys: list[str | None] | None, known: dict[str, str], noted: list[tuple[str, int]]
 ) -> None:
     snapshot = read_snapshot(_foreign(tmp_path, keys), **FOREIGN_KEYS)
     assert [document.whole() for document in snapshot.documents] == ["One first", "Two second"]
     assert snapshot.documents[1].metadata == {"min_gpa": None, "states_allowed": [], "deadline": None}
     assert snapshot.keys == known
-    assert [count in note for count, note in zip(noted, snapshot.notes, strict=True)] == [True] * len(noted)
+    assert [(note.id.removeprefix("kinds."), note.arguments["count"]) for note in snapshot.notes] == noted
 
 
 def test_a_snapshot_is_made_from_parquet(tmp_path: Path) -> None:
@@ -117,16 +119,16 @@ def test_a_snapshot_is_made_from_parquet(tmp_path: Path) -> None:
     ]
     assert read_snapshot(written, **FOREIGN_KEYS).notes == []
     before = source.read_bytes()
-    with pytest.raises(InputError, match="overwritten"):
+    with refuses(InputError, "overwritten", file="scholarships_snapshot_20260301.parquet"):
         write_snapshot(source, tmp_path, datetime.date(2026, 3, 1), **FOREIGN_KEYS)
     assert source.read_bytes() == before
 
 
 def test_files_that_are_no_snapshot(tmp_path: Path) -> None:
     (tmp_path / "x_snapshot_20260101.parquet").write_bytes(b"not parquet")
-    with pytest.raises(InputError, match="unreadable"):
+    with refuses(InputError, "unreadable", file="x_snapshot_20260101.parquet"):
         read_snapshot(tmp_path / "x_snapshot_20260101.parquet", **KEYS)
-    with pytest.raises(InputError, match="no such file"):
+    with refuses(InputError, file="none.parquet"):
         read_snapshot(tmp_path / "none.parquet", **KEYS)
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 from bakeoff_providers import stopping
+from bakeoff_providers.adapter import cache_key
 from bakeoff_providers.chat import CHATS
 from bakeoff_providers.chat.base import ChatModel, Reply, Schema
 from bakeoff_providers.errors import CallFailed, InputError
@@ -171,4 +172,6 @@ def make_asker(
     """A model by `provider:model`, as `ollama:llama3.1:8b`; the model may be left out."""
     name, _, model = spec.partition(":")
     chat = CHATS.create(name, **({"model": model} if model else {}), **options)
-    return Asker(chat, AnswerCache(answers, chat.identity()) if answers else None, budget=budget, offline=offline)
+    key = cache_key(chat) if answers else None
+    cache = AnswerCache(answers, key) if answers and key is not None else None
+    return Asker(chat, cache, budget=budget, offline=offline)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bakeoff_providers import stopping
-from bakeoff_providers.file_lock import is_at, try_lock
+from bakeoff_providers.files import is_at, try_lock
 
 from bakeoff.calls.key_index import Keys
 

@@ -20,16 +20,23 @@ def info() -> None:
     from bakeoff.embedding.cache import VectorCache
     from bakeoff.report.console import console
     from bakeoff.report.grid import Figures, Grid
+    from bakeoff.report.groups import shorten
+    from bakeoff.report.numbers import size
     from bakeoff.running.runner import vectors_folder
 
-    table = Grid(["provider", "model", "role", Figures("vectors"), Figures("damaged"), Figures("MB"), "space"])
-    total = 0
-    for space in VectorCache(vectors_folder()).spaces():
-        what = (str(space.identity.get(key, "")) for key in ("provider", "model", "role"))
-        table.add_row(*what, str(space.vectors), str(space.damaged), f"{space.size_bytes / 1e6:.1f}", space.name[:12])
-        total += space.size_bytes
+    spaces = list(VectorCache(vectors_folder()).spaces())
+    total, vectors = sum(space.size_bytes for space in spaces), sum(space.vectors for space in spaces)
+    echo(f"{vectors:,} vectors, {size(total)}, in {vectors_folder()}")
+    if not spaces:
+        return
+    damaged = any(space.damaged for space in spaces)
+    heads = [*map(Figures, ["vectors", *(["damaged"] if damaged else []), "size"]), "space"]
+    table = Grid(["provider", "model", "role", *heads])
+    for space in spaces:
+        provider, model, role = (str(space.identity.get(key, "")) for key in ("provider", "model", "role"))
+        counts = [f"{space.vectors:,}", *([f"{space.damaged:,}"] if damaged else []), size(space.size_bytes)]
+        table.add_row(provider, shorten(model, 26), role, *counts, space.name[:8])
     console().print(table)
-    echo(f"{vectors_folder()}: {total / 1e6:.1f} MB")
 
 
 @cache.command()

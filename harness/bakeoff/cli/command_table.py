@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import typer
+from bakeoff_providers.errors import BrokenPlugin
 from typer.core import TyperCommand, TyperGroup
 from typer.models import TyperInfo, TyperPath
 
@@ -68,20 +69,17 @@ CORE = (
     Command("serve", "bakeoff.cli.report:serve", START, "Show all results as a site on this machine."),
     Command("compare", "bakeoff.cli.compare:compare", DECIDE, "Compare contenders or results, pair by pair."),
     Command("gate", "bakeoff.cli.compare:gate", DECIDE, "Fail if a contender dropped; for CI."),
-    Command("score", "bakeoff.cli.score:score", DECIDE, "Score TREC runs and test their differences."),
-    Command("tasks", "bakeoff.cli.tasks:tasks", DECIDE, "Put the results of several tasks side by side."),
+    Command("score", "bakeoff.cli.compare:score", DECIDE, "Score TREC runs and test their differences."),
+    Command("tasks", "bakeoff.cli.compare:tasks", DECIDE, "Put the results of several tasks side by side."),
     Command("history", "bakeoff.cli.report:history", DECIDE, "Chart every contender over time."),
-    Command("plan-queries", "bakeoff.cli.plan_queries:plan_queries", DECIDE, "Plan how many queries to label."),
-    Command("corpus-size", "bakeoff.cli.corpus_size:corpus_size", DECIDE, "Score growing samples of the corpus."),
-    Command("export-mteb", "bakeoff.cli.export_mteb:export_mteb", DECIDE, "Write a result in MTEB's layout."),
+    Command("plan-queries", "bakeoff.cli.compare:plan_queries", DECIDE, "Plan how many queries to label."),
+    Command("export-mteb", "bakeoff.cli.compare:export_mteb", DECIDE, "Write a result in MTEB's layout."),
     Command("validate", "bakeoff.cli.validate:validate", SET_UP, "Check a line-up or a task; spend nothing."),
     Command("list", "bakeoff.cli.listing:list_", SET_UP, "List what is available and what is missing."),
     Command("options", "bakeoff.cli.options:options", SET_UP, "List every option with its default and meaning."),
     Command("doctor", "bakeoff.cli.doctor:doctor", SET_UP, "Check every provider with one test embedding."),
     Command("models", "bakeoff.cli.listing:models", SET_UP, "Get the weights of local models."),
     Command("cache", "bakeoff.cli.cache:cache", SET_UP, "Inspect, prune or clear the vectors on disk."),
-    Command("vectors", "bakeoff.cli.vectors:vectors", SET_UP, "Import or export vectors."),
-    Command("embed", "bakeoff.cli.embed:embed", SET_UP, "Embed one shard of the documents."),
 )
 
 
@@ -94,10 +92,13 @@ def own_commands() -> dict[str, Command]:
 @cache
 def all_commands() -> dict[str, Command]:
     """Our own commands, then those of other packages; the first of a name counts."""
-    commands = dict(own_commands())
-    for command in offered_commands():
-        commands.setdefault(command.name, command)
-    return commands
+    own = own_commands()
+    return own | {one.name: one for one in _offered() if isinstance(one, Command) and one.name not in own}
+
+
+@cache
+def _offered() -> list[Command | BrokenPlugin]:
+    return list(offered_commands())
 
 
 class CommandGroup(TyperGroup):
@@ -119,8 +120,12 @@ class CommandGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - click's signature
         """The command, imported now; None where there is none of this name."""
-        command = own_commands().get(cmd_name) or all_commands().get(cmd_name)
-        return None if command is None else build_command(command)
+        if command := own_commands().get(cmd_name) or all_commands().get(cmd_name):
+            return build_command(command)
+        for broken in _offered():
+            if isinstance(broken, BrokenPlugin) and broken.name == cmd_name:
+                raise broken
+        return None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """An unknown name is answered with the nearest one."""

@@ -1,11 +1,13 @@
-"""`bakeoff compare` and `bakeoff gate`: results against each other."""
+"""The commands that decide: `compare`, `gate`, `score`, `tasks`, `plan-queries` and `export-mteb`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, assert_never
 
 import typer
+from bakeoff_providers.errors import InputError
 
 from bakeoff.cli.shared_options import (
     BaselineOption,
@@ -15,9 +17,14 @@ from bakeoff.cli.shared_options import (
     ResultsArgument,
     baseline_path,
     check_file,
+    check_folder,
+    latest,
     say,
 )
 from bakeoff.cli.streams import echo
+
+if TYPE_CHECKING:
+    from bakeoff.results.task_table import TaskTable
 
 MeasureOption = Annotated[
     str | None, typer.Option("-m", "--measure", help="Such as ndcg@10; default: the one that decided the first result.")
@@ -31,6 +38,7 @@ def compare(
     all_pairs: Annotated[
         bool, typer.Option("--all-pairs", help="Several results: each contender with each, not only with itself.")
     ] = False,
+    every: Annotated[bool, typer.Option("--all", help="List every pair, not only those that differ.")] = False,
     equivalent_within: EquivalentWithin = None,
     queries: Annotated[int, typer.Option(min=0, help="How many of the queries that changed most to show.")] = 3,
     format_: Annotated[Literal["table", "json"], typer.Option("--format", "-f", help="How to print.")] = "table",
@@ -47,7 +55,7 @@ def compare(
     if format_ == "json":
         echo(comparison.as_json(comparisons, queries), nl=False)
     else:
-        console().print(comparison.terminal(comparisons, queries))
+        console().print(comparison.terminal(comparisons, queries, every=every))
 
 
 def gate(
@@ -55,28 +63,190 @@ def gate(
     baseline: BaselineOption = None,
     measure: MeasureOption = None,
     max_drop: Annotated[float, typer.Option(min=0, help="The largest drop of the mean that is allowed.")] = 0.02,
+    undecided: Annotated[
+        Literal["warn", "fail", "pass"], typer.Option(help="What it means if the queries can't tell.")
+    ] = "warn",
+    non_inferiority: Annotated[
+        bool, typer.Option("--non-inferiority", help="Pass only if a larger drop is ruled out.")
+    ] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Compare means without a test.")] = False,
     contender: Annotated[
         list[str] | None,
         typer.Option(help="Only contenders of this name; new=old where the baseline has another label for it."),
     ] = None,
     alpha: Annotated[float, typer.Option(min=0, max=1, help="How unlikely a drop by chance must be.")] = 0.05,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
+    format_: Annotated[Literal["text", "json"], typer.Option("--format", "-f", help="How to print.")] = "text",
 ) -> None:
-    """Fail (1) if a contender dropped, by more than allowed and significantly; 2 if the two can't be compared."""
+    """Fail (1) if a drop beyond what is allowed is shown; 2 if the two can't be compared."""
     from bakeoff.core.files import write_atomic
-    from bakeoff.report import comparison
     from bakeoff.report.console import console
-    from bakeoff.report.junit import junit as junit_xml
+    from bakeoff.report.gate import as_json, gate_lines
+    from bakeoff.report.gate import junit as junit_xml
     from bakeoff.results.compare import read_results
+    from bakeoff.results.gate import Mode
     from bakeoff.results.gate import gate as check
 
+    if exact and non_inferiority:
+        raise InputError("--exact and --non-inferiority exclude each other", remedy="give one of them")
     check_file(junit, force=True)
     new, old = read_results([result, baseline_path(baseline, result)])
-    verdict = check(new, old, measure, max_drop, contender or (), alpha=alpha)
+    mode: Mode = "exact" if exact else "non-inferior" if non_inferiority else "drop"
+    verdict = check(new, old, measure, max_drop, contender or (), alpha=alpha, undecided=undecided, mode=mode)
     if junit is not None:
         write_atomic(junit, junit_xml(verdict))
     for reason in verdict.refused:
         say(f"error: can't be compared: {reason}", err=True)
-    if not verdict.refused:
-        console().print(comparison.gate_lines(verdict))
+    if format_ == "json":
+        echo(as_json(verdict), nl=False)
+    elif not verdict.refused:
+        console().print(gate_lines(verdict))
     raise typer.Exit(verdict.exit_code)
+
+
+def score(
+    qrels: Annotated[Path, typer.Argument(help="TREC qrels, plain or gzipped.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="TREC runs, plain or gzipped.")],
+    measure: Annotated[
+        list[str] | None,
+        typer.Option("-m", "--measure", help="Such as ndcg@10, or trec_eval's ndcg_cut.10; may be repeated."),
+    ] = None,
+    per_query: Annotated[bool, typer.Option("-q", "--per-query", help="Every query's value too.")] = False,
+    rel: Annotated[
+        int | None, typer.Option("-l", "--rel", min=1, help="Lowest relevant grade; default: the result's, or 1.")
+    ] = None,
+    answered: Annotated[
+        bool, typer.Option("--answered", help="Only queries that every run answers; default: all judged ones.")
+    ] = False,
+    drop_negative: Annotated[
+        bool, typer.Option("--drop-negative", help="Take grades below 0 for pooled, not judged, as in trec_eval.")
+    ] = False,
+    precision: Annotated[
+        Literal["double", "single"],
+        typer.Option(help="In which scores are sorted: double as trec_eval 10, single as earlier ones."),
+    ] = "double",
+    format_: Annotated[Literal["table", "csv", "json"], typer.Option("--format", "-f", help="How to print.")] = "table",
+    seed: Annotated[int, typer.Option(help="Of the intervals and tests.")] = 42,
+) -> None:
+    """Score TREC runs: means with intervals, and which of several are better, or a tie."""
+    from bakeoff.report import scores
+    from bakeoff.report.console import console
+    from bakeoff.results.score import SCORE_MEASURES, run_names, task_rel
+    from bakeoff.results.score import score as score_runs
+    from bakeoff.tasks.formats.trec import read_qrels
+
+    named = dict(zip(run_names(runs), runs, strict=True))
+    judgments = read_qrels(qrels, sampled=drop_negative)
+    rel = rel or task_rel(qrels)
+    scored = score_runs(
+        judgments, named, measure or SCORE_MEASURES, rel=rel, answered=answered, precision=precision, seed=seed
+    )
+    match format_:
+        case "table":
+            console().print(scores.terminal(scored, per_query=per_query))
+        case "csv":
+            echo(scores.as_csv(scored, per_query=per_query), nl=False)
+        case "json":
+            echo(scores.as_json(scored, per_query=per_query), nl=False)
+        case _:
+            assert_never(format_)
+
+
+SUMMARY = "tasks_summary.json"
+
+
+def tasks(
+    results: ResultsArgument,
+    measure: Annotated[str | None, typer.Option("-m", "--measure", help="Such as ndcg@10.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write tasks_summary.json and tasks.md into a folder here.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what tasks_summary.json holds instead.")] = False,
+) -> None:
+    """Put the results of several tasks side by side: rows by task, macro means, wins, tests over tasks, transfer."""
+    from bakeoff.report import task_table as report
+    from bakeoff.report.console import console
+    from bakeoff.results.compare import read_results
+    from bakeoff.results.task_table import combine
+
+    folder = None
+    if out is None:
+        table = combine(read_results(results), measure)
+    else:
+        check_folder(out)
+        table, folder = save_side_by_side(results, out, measure)
+    if as_json:
+        import msgspec
+
+        echo(msgspec.json.format(msgspec.json.encode(table)).decode())
+        return
+    console().print(report.terminal(table))
+    if folder is not None:
+        echo(f"\nWritten to {folder}/")
+
+
+def save_side_by_side(results: Sequence[Path], out: Path, measure: str | None = None) -> tuple[TaskTable, Path]:
+    """The table over all tasks, and the new folder under `out` that holds it."""
+    from bakeoff.core.files import write_atomic, write_folder, write_json
+    from bakeoff.report import task_table as report
+    from bakeoff.results.compare import read_results
+    from bakeoff.results.task_table import combine
+
+    table = combine(read_results(results), measure)
+
+    def fill(draft: Path) -> None:
+        write_json(draft / SUMMARY, table)
+        write_atomic(draft / "tasks.md", report.markdown(table))
+
+    return table, write_folder(out / f"{results[0].resolve().name}-and-{len(results) - 1}-more", fill)
+
+
+def plan_queries(
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RESULT...]", callback=latest, help="Results to take the spread of scores from, or `latest`."
+        ),
+    ] = None,
+    measure: Annotated[str | None, typer.Option("-m", "--measure", help="Such as ndcg@10.")] = None,
+    width: Annotated[float | None, typer.Option(min=1e-6, help="The width of the interval of a difference.")] = None,
+    difference: Annotated[float | None, typer.Option(min=1e-6, help="The smallest difference that matters.")] = None,
+    power: Annotated[float, typer.Option(min=0.01, max=0.999, help="How often it should be found.")] = 0.8,
+    contenders: Annotated[int | None, typer.Option(min=2, help="How many will be compared.")] = None,
+    variance: Annotated[
+        float | None, typer.Option(min=1e-9, help="The variance of a score, instead of results.")
+    ] = None,
+    new: Annotated[bool, typer.Option("--new", help="For a new collection: count from no queries.")] = False,
+) -> None:
+    """Say how many queries to label for an interval of a chosen width, or to find a chosen difference."""
+    from bakeoff.results.compare import read_results
+    from bakeoff.results.plan_queries import plan_queries as plan
+
+    planned = plan(
+        read_results(results or []),
+        measure,
+        variance=variance,
+        contenders=contenders,
+        width=width,
+        difference=difference,
+        power=power,
+        new=new,
+    )
+    for sentence in planned.sentences:
+        say(sentence)
+
+
+def export_mteb(
+    result: ResultArgument,
+    out: Annotated[Path, typer.Option(help="The folder to write into.")] = Path("mteb-results"),
+    task: Annotated[str, typer.Option(help="MTEB's name of the task, where the line-up does not have it.")] = "",
+) -> None:
+    """Write a result's rows as MTEB writes its own: MODEL/LABEL/TASK.json."""
+    from bakeoff.core.files import write_json
+    from bakeoff.results.mteb import mteb_files
+    from bakeoff.results.result import load
+
+    check_folder(out)
+    for name, content in mteb_files(load(result), task).items():
+        path = out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, content)
+        echo(f"Written to {path}")

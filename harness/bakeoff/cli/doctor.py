@@ -6,6 +6,10 @@ from typing import Annotated
 
 import typer
 
+from bakeoff.cli.shared_options import say
+
+DASH = "–"
+
 
 def doctor(
     provider: Annotated[
@@ -15,22 +19,24 @@ def doctor(
     """Check every provider: library, key, server, model, and one test embedding."""
     from bakeoff_providers import PROVIDERS
 
+    from bakeoff.report.brief_notes import lacks_sentence
     from bakeoff.report.console import console
     from bakeoff.report.grid import Figures, Grid
-    from bakeoff.running.doctor import examine
+    from bakeoff.report.groups import shorten
+    from bakeoff.report.numbers import milliseconds
+    from bakeoff.running.validation import examine
 
-    table = Grid(["provider", "model", "state", Figures("dimensions"), Figures("one query, ms")])
-    troubled = False
-    for finding in examine(provider or PROVIDERS.names()):
-        ready = finding.milliseconds is not None
-        troubled |= not ready
-        table.add_row(
-            finding.provider,
-            finding.model,
-            finding.trouble or "ready",
-            str(finding.dimensions or "–"),
-            f"{finding.milliseconds:.2f}" if finding.milliseconds is not None else "–",
-        )
+    findings = list(examine(provider or PROVIDERS.names()))
+    ready = [finding for finding in findings if not finding.trouble]
+    lacking = [finding for finding in findings if finding.trouble]
+    rest = f"; {lacks_sentence([finding.trouble for finding in lacking])}" if lacking else ""
+    say(f"{len(ready)} of {len(findings)} providers are ready{rest}")
+    table = Grid(["provider", "model", Figures("dimensions"), Figures("one query, ms")])
+    for finding in ready:
+        time = DASH if finding.milliseconds is None else milliseconds(finding.milliseconds)
+        table.add_row(finding.provider, shorten(finding.model), str(finding.dimensions or DASH), time)
     console().print(table)
-    if provider and troubled:
+    for finding in lacking:
+        say(f"  {finding.provider:<22}{finding.trouble}")
+    if provider and lacking:
         raise typer.Exit(1)

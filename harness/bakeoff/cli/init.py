@@ -48,9 +48,8 @@ def init(
     from dataclasses import replace
 
     from bakeoff.core.printable import counted
-    from bakeoff.tasks.first_lineup import missing_weights, write_lineup
     from bakeoff.tasks.ground_truth import FILE
-    from bakeoff.tasks.task_sources import Files, source_of, source_of_files
+    from bakeoff.tasks.task_sources import Files, missing_weights, source_of, source_of_files, write_lineup
 
     check_file(out, force=force)
     if task is not None and (documents or queries or judgments):

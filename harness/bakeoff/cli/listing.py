@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -9,28 +10,55 @@ import typer
 from bakeoff.cli.shared_options import say
 from bakeoff.cli.streams import echo
 
+TITLE = 14  # cells before the names
+TITLES = {"existing index": "indexes", "kind of task": "kinds", "chat": "chat"}  # where an s does not make the plural
+
 models = typer.Typer(help="Weights of the models that run on this machine.", no_args_is_help=True)
 
 
-def list_() -> None:
-    """List providers, stores, rankers, chat servers, kinds of task, tasks and measures, and what they lack."""
+def list_(
+    name: Annotated[
+        str | None, typer.Argument(help="Describe one; default: the names of all, by what they lack.")
+    ] = None,
+) -> None:
+    """List providers, stores, rankers, line-ups, tasks and measures by name; NAME describes one."""
+    from bakeoff_providers.errors import InputError
+    from bakeoff_providers.registry import nearest
+
     from bakeoff.cli.plugin_index import plugins
     from bakeoff.core.paths import lineup_names, task_names
-    from bakeoff.report.console import console
-    from bakeoff.report.grid import Grid
 
     known = plugins()
-    for heading in ("provider", "store", "ranker", "chat"):
-        table = Grid([heading, "state", "about"])
-        for plugin in known[heading]:
-            table.add_row(plugin.name, plugin.needs.state(), plugin.about)
-        console().print(table)
-    names = {sort: ", ".join(plugin.name for plugin in plugins) for sort, plugins in known.items()}
-    say(f"kinds of task: {names['kind of task']}")
-    say(f"tasks: {', '.join(task_names())}; own ones in the formats {names['format']}")
-    say(f"line-ups to run by name: {', '.join(lineup_names())}")
-    say(f"measures: {names['measure']}; with options: ndcg(gain=exp)@5, p(rel=2)@5")
-    say("`bakeoff options NAME` says what can be set of each")
+    if name is not None:
+        found = [(sort, plugin) for sort, listed in known.items() for plugin in listed if name == plugin.name]
+        if not found:
+            names = [plugin.name for listed in known.values() for plugin in listed]
+            raise InputError(f"nothing is called {name!r}", remedy=nearest(name, names))
+        for sort, plugin in found:
+            say(f"{plugin.name} ({sort}, {plugin.needs.state()}): {plugin.about}")
+        say(f"Its options: bakeoff options {name}")
+        return
+    for sort, listed in known.items():
+        title = TITLES.get(sort, f"{sort}s")
+        ready = [plugin.name for plugin in listed if plugin.needs.missing() is None]
+        lacking = [plugin.name for plugin in listed if plugin.needs.missing() is not None]
+        _say_names(title, [f"ready: {' '.join(ready)}"] if lacking else [" ".join(ready)])
+        if lacking:
+            _say_names("", [f"need something: {' '.join(lacking)}"])
+    _say_names("line-ups", [" ".join(lineup_names())])
+    _say_names("tasks", [" ".join(task_names())])
+    say("")
+    say("bakeoff doctor checks keys and servers, bakeoff list NAME describes one, bakeoff options NAME its options.")
+
+
+def _say_names(title: str, lines: list[str]) -> None:
+    """Names behind a title; further lines stand below the first name."""
+    from bakeoff.core.wrapping import screen_width, wrapped
+
+    for line in lines:
+        for part in wrapped(line, screen_width(sys.stdout) - TITLE):
+            echo(f"{title:<{TITLE}}{part}".rstrip())
+            title = ""
 
 
 @models.command()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from bakeoff_providers.errors import InputError
+from bakeoff_providers.errors import BrokenPlugin, InputError
 from bakeoff_providers.registry import Registry, nearest
 
 from bakeoff.cli.streams import echo
@@ -149,11 +149,11 @@ def sorts() -> list[Sort]:
 
     from bakeoff.core.extensions import added, load_place
     from bakeoff.evaluation.measures import MEASURES
-    from bakeoff.search.existing import EXISTING
     from bakeoff.search.rankers import RANKERS
     from bakeoff.search.rerankers import RERANKERS
     from bakeoff.search.retrievers import RETRIEVERS
     from bakeoff.search.stores import STORES
+    from bakeoff.search.stores.existing import EXISTING
     from bakeoff.search.token_stores import TOKEN_STORES
     from bakeoff.tasks.formats import FORMATS
     from bakeoff.tasks.kinds import TASK_KINDS, TaskKeys
@@ -194,7 +194,10 @@ def entry_of(sort: Sort, name: str) -> Entry:
     """One plug-in, as its class or function declares itself."""
     from bakeoff_providers.options import options_of
 
-    plugin = sort.registry.get(name)
+    try:
+        plugin = sort.registry.get(name)
+    except BrokenPlugin as error:
+        return Entry(sort.registry.noun, name, str(error), f"update or remove {error.package}", ())
     common = options_of(sort.common) if sort.common else []
     tables = tuple(_tables([*common, *sort.registry.options(name)]))
     return Entry(sort.registry.noun, name, _about(plugin), _install(plugin), tables)

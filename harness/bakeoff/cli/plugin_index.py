@@ -8,17 +8,26 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bakeoff_providers.errors import BrokenPlugin
 from bakeoff_providers.needs import Needs
-from bakeoff_providers.registry import offered
+from bakeoff_providers.registry import load_offered, offered
 
 INDEX = Path(__file__).with_suffix(".json")
 GROUPS = {
     "provider": "bakeoff.providers",
     "store": "bakeoff.stores",
     "ranker": "bakeoff.rankers",
+    "reranker": "bakeoff.rerankers",
+    "retriever": "bakeoff.retrievers",
+    "row type": "bakeoff.systems",
+    "token store": "bakeoff.token_stores",
+    "existing index": "bakeoff.existing",
+    "vector file": "bakeoff.vector_files",
+    "engine": "bakeoff.engines",
     "chat": "bakeoff.chats",
     "kind of task": "bakeoff.kinds",
     "format": "bakeoff.formats",
@@ -47,22 +56,16 @@ class Listed:
 def listed(name: str, plugin: Any) -> Listed:
     """What a plug-in that is imported says of itself."""
     lines = (plugin.__doc__ or "").splitlines()
-    needs = plugin.needs() if hasattr(plugin, "needs") else Needs(note=_missing(plugin))
+    needs = plugin.needs() if hasattr(plugin, "needs") else Needs()  # a format is a function
     cut = getattr(plugin, "cut", "refused")
     return Listed(name if cut == "refused" else f"{name}@k", lines[0] if lines else "", needs)
-
-
-def _missing(plugin: Any) -> str | None:
-    missing = getattr(plugin, "missing", None)
-    reason = missing() if callable(missing) else None
-    return reason if isinstance(reason, str) else None
 
 
 def plugins() -> dict[str, list[Listed]]:
     """Every plug-in by its sort: those of Bakeoff in the order of their lines, then those of other packages by name."""
     index: dict[str, dict[str, dict[str, Any]]] = json.loads(INDEX.read_text(encoding="utf-8"))
     others = offered(list(GROUPS.values()))
-    return {sort: [*_ours(index[sort]), *_theirs(others[group], index[sort])] for sort, group in GROUPS.items()}
+    return {sort: [*_ours(index[sort]), *_theirs(sort, others[group], index[sort])] for sort, group in GROUPS.items()}
 
 
 def _ours(entries: dict[str, dict[str, Any]]) -> list[Listed]:
@@ -74,7 +77,14 @@ def _needs(entry: dict[str, Any]) -> Needs:
     return Needs(**fields_)
 
 
-def _theirs(points: list[Any], ours: dict[str, Any]) -> list[Listed]:
+def _theirs(sort: str, points: list[Any], ours: dict[str, Any]) -> list[Listed]:
     names = {name.removesuffix("@k") for name in ours}
     theirs = sorted((point for point in points if point.name not in names), key=lambda point: point.name)
-    return [listed(point.name, point.load()) for point in theirs]
+    return [_their(sort, point) for point in theirs]
+
+
+def _their(sort: str, point: Any) -> Listed:
+    try:
+        return load_offered(point, sort, partial(listed, point.name))
+    except BrokenPlugin as error:
+        return Listed(point.name, "", Needs(note=str(error)))

@@ -10,8 +10,7 @@ import typer
 from bakeoff_providers.errors import InputError
 
 from bakeoff.cli import signals
-from bakeoff.cli.checks import JsonOption, MetricsOption, deliver
-from bakeoff.cli.shared_options import ResultsArgument, check_file, say
+from bakeoff.cli.shared_options import JsonOption, MetricsOption, ResultsArgument, check_file, deliver, say
 
 if TYPE_CHECKING:
     from bakeoff.report.history import Entry
@@ -71,13 +70,13 @@ def _entries(folders: list[Path], page: Path) -> list[Entry]:
 
     from bakeoff.report import PAGE
     from bakeoff.report.history import Entry
-    from bakeoff.results.schema import read_summary
+    from bakeoff.results.current import current_summary
 
     return [
         Entry(
             name=path.name,
             link=quote(os.path.relpath(path / PAGE, page.parent)) if (path / PAGE).is_file() else "",
-            summary=read_summary(path),
+            summary=current_summary(path),
         )
         for path in folders
     ]

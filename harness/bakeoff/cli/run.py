@@ -11,10 +11,12 @@ import typer
 from bakeoff_providers.errors import InputError
 
 from bakeoff.cli.shared_options import (
+    LATEST,
     MOST_ROUNDS,
     OWN_LINEUP,
     AddressOption,
     AsJson,
+    Baseline,
     ContendersOption,
     DryRun,
     EngineOption,
@@ -33,7 +35,6 @@ from bakeoff.cli.shared_options import (
     parse_settings,
     read_lineup,
     say,
-    say_commands,
     shard_folders,
     warn,
 )
@@ -41,7 +42,8 @@ from bakeoff.cli.streams import echo
 
 if TYPE_CHECKING:
     from bakeoff.lineup.lineup import Lineup
-    from bakeoff.results.schema import Summary
+    from bakeoff.report.first_screen import Links
+    from bakeoff.results.picks import Limits
     from bakeoff.running.runner import Outcome, Settings
 
 
@@ -71,13 +73,14 @@ def run(
         int, typer.Option(min=0, metavar="N", help="Make N paid calls to each hosted model to time it.")
     ] = 0,
     dry_run: DryRun = False,
+    baseline: Baseline = "",
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if any row did not run.")] = False,
     equivalent_within: EquivalentWithin = None,
     tune_weights: Annotated[
         bool,
         typer.Option("--tune-weights", help="Fusions: choose weights by cross-validation and report their score."),
     ] = False,
     charts: Annotated[bool, typer.Option(help="Draw the charts of the page, which takes a few seconds.")] = True,
-    wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a line-up: fill the matrix, write the result, print the verdict."""
@@ -87,6 +90,7 @@ def run(
 
     from bakeoff.core.progress import showing
     from bakeoff.report.console import Bars
+    from bakeoff.report.words import words
     from bakeoff.results.save import save
     from bakeoff.running.engines import engine_entry
     from bakeoff.running.runner import Settings, vectors_folder
@@ -100,7 +104,7 @@ def run(
     if lineup is None and not OWN_LINEUP.is_file():
         notice(f"no {OWN_LINEUP} here: the built-in line-up is run (`bakeoff init TASK` writes one for an own task)")
     path = lineup_path(lineup)
-    chosen = read_lineup(path).narrowed(contender or (), store or ())
+    chosen = read_lineup(path).with_baseline(baseline).narrowed(contender or (), store or ())
     options = task_options(chosen.task, chosen.folder, parse_settings(set_, "k=5"), Path.cwd())
     chosen = replace(
         chosen,
@@ -134,18 +138,20 @@ def run(
             _fail_without_rows(outcome)
         with showing(settings.progress):
             folders.append(save(outcome, out, command=command))
-        failures = outcome.extras.failures
+        failures = [*outcome.extras.failures]
+        if strict:
+            failures += [f"{lost.contender.label} did not run: {lost.reason}" for lost in outcome.not_run]
         del outcome  # the report is made from the files, and may need the room
-        whole &= _show_and_render(folders[-1], charts=charts, wide=wide, quiet=as_json)
+        whole &= _show_and_render(folders[-1], charts=charts, quiet=as_json)
         for failure in failures:
-            say(f"error: {failure}", err=True)
+            say(f"error: {words(failure)}", err=True)
         whole &= not failures
         if chosen.tasks and not as_json:
             echo("")  # the next task, or all of them side by side
     if as_json:
         _print_stored(folders, out, several=bool(chosen.tasks))
     elif len(folders) > 1:
-        from bakeoff.cli.tasks import tasks
+        from bakeoff.cli.compare import tasks
 
         tasks(folders, out=out)
     if not whole:
@@ -154,13 +160,16 @@ def run(
 
 def _fail_without_rows(outcome: Outcome) -> NoReturn:
     """There is nothing to write and no verdict; each row's reason is all there is to say."""
+    from bakeoff.report.brief_notes import lacks_sentence
+
     for lost in outcome.not_run:
-        say(f"{lost.contender.label}: not run: {lost.reason}", err=True)
-    say("error: no contender ran, so there is no result and no verdict", err=True)
+        say(f"{lost.contender.label}: {lost.reason}", err=True)
+    say(f"error: nothing ran: {lacks_sentence([lost.failure for lost in outcome.not_run])}", err=True)
+    say("  remedy: set a key, or add a local row such as minilm; bakeoff doctor checks what is missing", err=True)
     raise typer.Exit(1)
 
 
-def _show_and_render(folder: Path, *, charts: bool, wide: bool, quiet: bool) -> bool:
+def _show_and_render(folder: Path, *, charts: bool, quiet: bool) -> bool:
     """Whether all was rendered. The figures are safe by now: what goes wrong is said, and can be made again."""
     from bakeoff.report import render
     from bakeoff.report.charts import MISSING
@@ -168,14 +177,11 @@ def _show_and_render(folder: Path, *, charts: bool, wide: bool, quiet: bool) -> 
     problems: list[str] = []
     try:
         if not quiet:
-            _print_result(folder, wide=wide)
+            _print_result(folder, made_now=True)
         problems = render(folder, pictures=charts, charts=charts)
     except Exception as error:
         logging.getLogger("bakeoff.report").warning("no report", exc_info=error)
         problems = [f"{type(error).__name__}: {error}"]
-    if not quiet:
-        say(f"\nWritten to {folder}/")
-        _name_page(folder)
     for problem in problems:
         say(problem, err=True)
     if set(problems) - {MISSING}:
@@ -187,6 +193,7 @@ def _show_and_render(folder: Path, *, charts: bool, wide: bool, quiet: bool) -> 
 def _print_plan(lineup: Lineup, settings: Settings) -> None:
     from bakeoff.report.console import console
     from bakeoff.report.grid import Figures, Grid
+    from bakeoff.report.words import words
     from bakeoff.running.plan import plan, plan_sentences
 
     names = lineup.task_names()
@@ -223,6 +230,9 @@ def _print_plan(lineup: Lineup, settings: Settings) -> None:
     console().print(table)
     for sentence in plan_sentences([planned for _, planned in plans], lineup):
         say(sentence)
+    warned = [(planned.rows, warning) for _, planned in plans for warning in planned.warnings]
+    for warning in dict.fromkeys(f"warning: {', '.join(rows)}: {words(fact)}" for rows, fact in warned):
+        say(warning)
     where = f" for {len(names)} tasks" if names else ""
     total = sum(planned.usd or 0 for _, planned in plans if not planned.lacks)
     lacking = sum(planned.usd or 0 for _, planned in plans if planned.lacks)
@@ -241,17 +251,15 @@ def _minutes(estimate: float | None) -> str:
     return "0" if estimate == 0 else "<0.1" if estimate < 0.1 else f"~{estimate:.1f}"
 
 
-def _name_page(folder: Path) -> None:
-    """Where the page is and how to open it: the last lines, where the eye is."""
+def _links(folder: Path, *, made_now: bool) -> Links:
+    """The commands that lead on from a result: one that was just made is `latest`, where that names it."""
     import shlex
 
-    from bakeoff.report import PAGE
+    from bakeoff.report.first_screen import Links
 
-    page = folder / PAGE
-    if page.is_file():
-        say_commands(f"The page: {page}\nOpen it:  bakeoff report {shlex.quote(str(folder))} --open")
-    else:
-        say_commands(f"Make the page: bakeoff report {shlex.quote(str(folder))}")
+    is_latest = made_now and folder.resolve().parent == Path("results").resolve()
+    name = LATEST if is_latest else shlex.quote(str(folder))
+    return Links(f"bakeoff report {name} --open", f"bakeoff show {name} --full", f"{folder}/")
 
 
 def _print_stored(folders: list[Path], out: Path, *, several: bool) -> None:
@@ -259,7 +267,7 @@ def _print_stored(folders: list[Path], out: Path, *, several: bool) -> None:
     if not several:
         _print_json(_stored(folders[0]))
         return
-    from bakeoff.cli.tasks import SUMMARY, save_side_by_side
+    from bakeoff.cli.compare import SUMMARY, save_side_by_side
 
     folder = save_side_by_side(folders, out)[1] if len(folders) > 1 else None
     over_tasks = json.loads((folder / SUMMARY).read_bytes()) if folder else None
@@ -267,16 +275,19 @@ def _print_stored(folders: list[Path], out: Path, *, several: bool) -> None:
     _print_json(summary | {"over_tasks": over_tasks})
 
 
-def _stored(folder: Path) -> dict[str, Any]:
-    """The stored figures as they are, with the folder that holds them: for scripts."""
-    from bakeoff.report import PAGE
-    from bakeoff.results.schema import SUMMARY, read_summary
+def _stored(folder: Path, *, equivalent_within: float | None = None, baseline: str = "") -> dict[str, Any]:
+    """The facts, with the folder that holds them and their format: for scripts. `text` may change."""
+    import msgspec
 
-    read_summary(folder)  # a damaged result is said, not printed
+    from bakeoff.report import PAGE
+    from bakeoff.report.verdict_words import advice, verdict_sentences
+    from bakeoff.results.current import current_summary
+
+    summary = current_summary(folder, equivalent_within=equivalent_within, baseline=baseline)
     page = folder / PAGE
     content = {"folder": str(folder), "page": str(page) if page.is_file() else None}
-    figures: dict[str, Any] = json.loads((folder / SUMMARY).read_bytes())
-    return content | figures
+    text = [*verdict_sentences(summary), *advice(summary)]
+    return {**content, **msgspec.to_builtins(summary), "text": text}
 
 
 def _print_json(content: dict[str, Any]) -> None:
@@ -291,17 +302,18 @@ def show(
     query_cost: Annotated[float | None, typer.Option(min=0, help="Limit: dollars for a thousand queries.")] = None,
     index: Annotated[float | None, typer.Option(min=0, help="Limit: megabytes of the index.")] = None,
     offline: Annotated[bool, typer.Option("--offline", help="Limit: no network.")] = False,
+    baseline: Baseline = "",
     equivalent_within: EquivalentWithin = None,
+    full: Annotated[bool, typer.Option("--full", help="All figures, however many lines they take.")] = False,
     wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print the verdict and the matrix of a result, and the choice within limits where some are given."""
+    """Print the verdict of a result on one screen; limits add the choice within them."""
     if as_json:
-        _print_json(_stored(result))
+        _print_json(_stored(result, equivalent_within=equivalent_within, baseline=baseline))
         return
-    from bakeoff.results.recommend import Limits, choose, timing_doubt
+    from bakeoff.results.picks import Limits
 
-    summary = _print_result(result, wide=wide, equivalent_within=equivalent_within)
     limits = Limits(
         p50_ms=p50,
         p95_ms=p95,
@@ -310,26 +322,36 @@ def show(
         index_mb=index,
         offline=offline,
     )
-    if limits != Limits():
-        choice = choose(summary.rows, summary.verdict, limits)
-        timed = p50 is not None or p95 is not None
-        doubts = [timing_doubt(row) for row in summary.rows if timed and row.label == choice.label]
-        say(f"\nWithin these limits: {choice.sentence}{''.join(doubts)}")
-    echo("")
-    _name_page(result)
+    _print_result(
+        result, full=full or wide, wide=wide, limits=limits, equivalent_within=equivalent_within, baseline=baseline
+    )
 
 
-def _print_result(folder: Path, *, wide: bool, equivalent_within: float | None = None) -> Summary:
-    """What `run` and `show` print alike: the verdict and the matrix of a stored result."""
+def _print_result(
+    folder: Path,
+    *,
+    made_now: bool = False,
+    full: bool = False,
+    wide: bool = False,
+    limits: Limits | None = None,
+    equivalent_within: float | None = None,
+    baseline: str = "",
+) -> None:
+    """What `run` and `show` print alike: the first screen of a stored result, or all of it."""
     from bakeoff.report.console import console
+    from bakeoff.report.first_screen import FirstScreen
     from bakeoff.report.terminal import terminal
-    from bakeoff.results.schema import read_summary
+    from bakeoff.report.verdict_words import choice_sentence
+    from bakeoff.results.current import current_summary
+    from bakeoff.results.picks import Limits, choose
 
-    if equivalent_within:
-        from bakeoff.results.standings import restated
-
-        summary = restated(folder, equivalent_within)
-    else:
-        summary = read_summary(folder)
+    summary = current_summary(folder, equivalent_within=equivalent_within, baseline=baseline)
+    choice = ""
+    if limits not in (None, Limits()):
+        choice = f"Within these limits: {choice_sentence(summary, choose(summary.rows, summary.verdict, limits))}"
+    if not full:
+        console().print(FirstScreen(summary, _links(folder, made_now=made_now), choice))
+        return
     console().print(terminal(summary, wide=wide))
-    return summary
+    if choice:
+        say(f"\n{choice}")

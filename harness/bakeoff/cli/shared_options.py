@@ -1,4 +1,4 @@
-"""What several commands share: their arguments and options, and the one reading of key=value."""
+"""What several commands share: their arguments and options, the one reading of key=value, and how a check ends."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ import datetime
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
-from bakeoff_providers.errors import InputError
+from bakeoff_providers.errors import CallFailed, EmbeddingFailed, InputError, StoreError, Unavailable
 from bakeoff_providers.secrets import without_secrets
 
 from bakeoff.cli.streams import echo
+from bakeoff.core.facts import Remark
 from bakeoff.core.whole import whole_number
 
 if TYPE_CHECKING:
     from bakeoff.lineup.lineup import Lineup
+    from bakeoff.results.check import Check
 
 T = TypeVar("T")
 
@@ -38,7 +40,10 @@ EquivalentWithin = Annotated[
         "--equivalent-within", min=0, help="Say what is as good as the best within this margin, such as 0.02."
     ),
 ]
-Wide = Annotated[bool, typer.Option("--wide", help="The matrix as one table, however wide the screen is.")]
+Baseline = Annotated[
+    str, typer.Option("--baseline", metavar="CONTENDER", help="Compare every other row with this one, the incumbent.")
+]
+Wide = Annotated[bool, typer.Option("--wide", help="All figures, the matrix as one wide table.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the stored figures as JSON instead.")]
 MaxCost = Annotated[float | None, typer.Option(min=0, help="Stop before this many dollars are spent.")]
@@ -235,8 +240,8 @@ def lineup_path(given: Path | None) -> Path:
 
 def read_lineup(path: Path) -> Lineup:
     """The line-up in a file; a task that it names and that is nowhere is an error in this file."""
+    from bakeoff.core.paths import task_description
     from bakeoff.lineup.lineup import Lineup
-    from bakeoff.tasks.description import task_description
 
     lineup = Lineup.read(path)
     for one in lineup.per_task():
@@ -304,9 +309,11 @@ def notice(text: str) -> None:
     say(f"notice: {text}", err=True)
 
 
-def warn(text: str) -> None:
+def warn(remark: Remark) -> None:
     """What may be wrong, on stderr."""
-    say(f"warning: {text}", err=True)
+    from bakeoff.report.words import words
+
+    say(f"warning: {words(remark)}", err=True)
 
 
 def check_file(out: Path | None, *, force: bool) -> None:
@@ -328,3 +335,39 @@ def check_folder(out: Path) -> None:
     from bakeoff.core.files import check_writable
 
     check_writable(out)
+
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of sentences.")]
+MetricsOption = Annotated[
+    Path | None, typer.Option("--metrics-file", help="Write the figures here as OpenMetrics text, for a monitor.")
+]
+
+
+def deliver(command: str, check: Callable[[], Check], *, as_json: bool, metrics_file: Path | None) -> NoReturn:
+    """Runs the check, prints it and ends: 0 fine, 1 changed or worse, 2 bad input, 3 could not reach the service."""
+    from bakeoff.core.files import write_atomic
+    from bakeoff.results.check import UNREACHABLE, unreachable
+
+    if metrics_file is not None and not metrics_file.absolute().parent.is_dir():
+        raise InputError("its folder does not exist", file=metrics_file, place="--metrics-file", remedy="make it first")
+    check_file(metrics_file, force=True)
+    try:
+        outcome = check()
+    except (Unavailable, CallFailed, EmbeddingFailed, StoreError) as error:
+        cause = error.__cause__
+        while cause is not None and not isinstance(cause, InputError):
+            cause = cause.__cause__
+        if cause is not None:  # a disk that is full, an option: nothing was asked
+            raise cause from None
+        if metrics_file is not None:
+            write_atomic(metrics_file, unreachable(command))
+        say(f"error: {error}", err=True)
+        raise typer.Exit(UNREACHABLE) from None
+    if metrics_file is not None:
+        write_atomic(metrics_file, outcome.to_openmetrics())
+    if as_json:
+        echo(outcome.to_json().decode())
+    else:
+        for sentence in outcome.sentences:
+            say(sentence)
+    raise typer.Exit(outcome.exit_code)

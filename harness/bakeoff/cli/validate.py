@@ -16,6 +16,7 @@ from bakeoff.cli.shared_options import (
     read_lineup,
     say,
     say_commands,
+    warn,
 )
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ def validate(
     ] = True,
 ) -> None:
     """Check a line-up or a task before anything is spent on it."""
+    from bakeoff.report.words import words
+
     path, lineup = _lineup(target)
     tasks = [_checked(one, place, path) for place, one in enumerate(lineup.per_task())]
     rows = [row for checked in tasks for row in checked.rows]
@@ -56,9 +59,9 @@ def validate(
         warned: dict[str, list[str]] = {}
         for row in checked.rows:
             for warning in row.warnings:
-                warned.setdefault(warning, []).append(row.label)
-        for warning, labels in warned.items():
-            say(f"warning: {', '.join(labels)}: {warning}")
+                warned.setdefault(words(warning), []).append(row.label)
+        for text, labels in warned.items():
+            say(f"warning: {', '.join(labels)}: {text}")
         if health and not wrong and checked.kind.free_health_check:
             _examine(checked, path)
     if wrong:
@@ -83,7 +86,7 @@ def _checked(lineup: Lineup, place: int, path: Path) -> _Checked:
     try:
         kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
         task = kind.task()
-        check_task(task, kind)
+        check_task(task, kind, warn)
         check_dates(task, lineup.measures, lineup.file)
         kind.check_contenders(task, lineup.contenders, lineup.folder)
     except InputError as error:
@@ -96,10 +99,11 @@ def _checked(lineup: Lineup, place: int, path: Path) -> _Checked:
 
 def _examine(checked: _Checked, path: Path) -> None:
     """The health of a graded task; of one without grades, what its texts show, and how to grade it."""
+    from bakeoff.core.paths import task_description
     from bakeoff.report.console import Bars
+    from bakeoff.report.words import words
     from bakeoff.running.task_health import health as examine
     from bakeoff.running.task_health import text_health
-    from bakeoff.tasks.description import task_description
     from bakeoff.tasks.kinds.graded import Graded
     from bakeoff.tasks.task_folder import TaskFolder
 
@@ -115,7 +119,7 @@ def _examine(checked: _Checked, path: Path) -> None:
             say(standing)
         return
     for finding in text_health(task).findings():
-        say(f"warning: {finding}")
+        say(f"warning: {words(finding)}")
     say("no grades yet" + (f": {standing}" if standing else ""))
     if folder and not standing:
         say_commands(next_to_grade(folder.name, path if rows else None))
@@ -145,13 +149,13 @@ def _page_or_table(command: str) -> str:
 def _lineup(target: str | None) -> tuple[Path, Lineup]:
     """The line-up that was named; for a task, one without contenders and with the usual measures."""
     from bakeoff.core.files import read_toml
-    from bakeoff.core.paths import lineup_names
+    from bakeoff.core.paths import built_in_lineups, default_lineup, task_description
     from bakeoff.evaluation.measures import Measure, primary_measure
     from bakeoff.lineup.lineup import DEFAULT_MEASURES, Lineup
-    from bakeoff.tasks.description import task_description
 
     path = lineup_path(None) if target is None else Path(target)
-    if target is not None and target in lineup_names():  # of a task with the same name: what `run` takes
+    named = built_in_lineups().get(target or "", default_lineup())
+    if named != default_lineup():  # of a task with the same name: what `run` takes; the default needs no name here
         path = lineup_path(path)
         return path, read_lineup(path)
     if target is not None and target.endswith(".toml"):
@@ -190,6 +194,7 @@ def _print_health(health: Health) -> None:
     from bakeoff.core.printable import counted
     from bakeoff.report.console import console
     from bakeoff.report.grid import Figures, Grid
+    from bakeoff.report.words import words
     from bakeoff.running.task_health import FREE_NAMES
 
     table = Grid(["measure", Figures("oracle"), Figures("bm25"), Figures("random"), "target"])
@@ -207,19 +212,17 @@ def _print_health(health: Health) -> None:
         f"places of {FREE_NAMES}"
     )
     if health.lexical is not None:
-        words = (
+        shared = (
             "" if health.shared_words is None else f"; {health.shared_words:.0%} of a query's words are in its answers"
         )
-        say(f"how lexical: BM25 has {health.lexical:.0%} of the oracle's {health.primary}{words}")
-    if health.smallest_detectable is not None:
-        smallest = health.smallest_detectable
-        least = f"about {smallest:.3f} {health.primary}" if smallest < 1 else f"none below 1 in {health.primary}"
-        said = f"smallest detectable difference: {least} with {counted(health.queries, 'query')}"
+        say(f"how lexical: BM25 has {health.lexical:.0%} of the oracle's {health.primary}{shared}")
+    if health.unnoticed_below is not None:
+        gaps = f"gaps below about {health.unnoticed_below:g} {health.primary}"
         say(
-            f"{said}, in 4 of 5 cases ({health.detectable_between}); that is a first guess: a run says it of its own "
-            "best row and that one's rival, and comes to another figure"
+            f"with {counted(health.queries, 'query')}, {gaps} will usually go unnoticed ({health.unnoticed_between}; a "
+            "run says it of its own rows)"
         )
     for finding in health.findings():
-        say(f"warning: {finding}")
+        say(f"warning: {words(finding)}")
     if not health.findings():
         say("nothing to fix")

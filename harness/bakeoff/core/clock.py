@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from bakeoff.core.facts import Fact, fact
 from bakeoff.core.figures import Percentiles, Timing
 from bakeoff.core.machine import Machine
 
@@ -15,6 +16,7 @@ now = time.perf_counter_ns  # the one clock of everything that is timed
 
 WARM_UP = 3  # calls that are made and thrown away after the cold one
 SAMPLES_FOR = {50: 5, 95: 60, 99: 300}  # fewer samples than this say nothing about the percentile
+SCATTER, FEWEST_SCATTERED = 5, 20  # p95 over so many times p50, of at least so many samples
 
 
 def timed(call: Callable[[], T]) -> tuple[T, int]:
@@ -37,26 +39,22 @@ def _percentile(samples: Sequence[int], q: int) -> float:
     return float(np.percentile(samples, q))
 
 
-def busy(machine: Machine, load: float) -> str:
-    """That other work had a part in the times, with the remedy; empty where it had none."""
-    if not machine.cores or load <= machine.cores:
-        return ""
-    return f"the machine was busy (load {load:.1f} on {machine.cores} cores): run it again when it is idle"
+def busy(machine: Machine, load: float) -> Fact | None:
+    """That other work had a part in the times; None where it had none."""
+    return fact("busy", load=load, cores=machine.cores) if machine.cores and load > machine.cores else None
 
 
-def doubts(timing: Timing, machine: Machine, untimed: str) -> list[str]:
-    """Why this row's timing can't be trusted, each with its remedy; nothing when it can.
+def doubts(timing: Timing, machine: Machine, untimed: Fact) -> list[Fact]:
+    """Why this row's timing can't be trusted; nothing when it can.
 
     `untimed` says what was there already, for the case that no answer was timed whole.
     """
     reasons = [reason] if (reason := busy(machine, max(machine.load_before, machine.load_after))) else []
     if timing.search_ns and len(timing.search_ns) < SAMPLES_FOR[95]:
-        reasons.append(
-            f"{len(timing.search_ns)} samples are too few for p95 ({SAMPLES_FOR[95]} needed): raise --rounds"
-        )
-    for what, samples in (("embedding", timing.embed_ns), ("search", timing.search_ns)):
-        if len(samples) >= 20 and _percentile(samples, 95) > 5 * _percentile(samples, 50):
-            reasons.append(f"{what} times scatter (p95 is over 5 × p50): close other programs, raise --rounds")
+        reasons.append(fact("few_samples", samples=len(timing.search_ns), needed=SAMPLES_FOR[95]))
+    for stage, samples in (("embedding", timing.embed_ns), ("search", timing.search_ns)):
+        if len(samples) >= FEWEST_SCATTERED and _percentile(samples, 95) > SCATTER * _percentile(samples, 50):
+            reasons.append(fact("scattered_times", stage=stage, times=SCATTER))
     if timing.search_ns and not timing.total_ns:
         reasons.append(untimed)
     return reasons

@@ -13,7 +13,7 @@ from typing import IO, overload
 
 import msgspec
 
-from bakeoff.core.room import needs_room
+from bakeoff.core.files import needs_room
 from bakeoff.core.task import Document
 
 IN_MEMORY = 64 << 20  # bytes of documents that are simply kept

@@ -12,8 +12,8 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import closest
 from bakeoff_providers.shapes import misfit
 
+from bakeoff.core.facts import Fact, fact
 from bakeoff.core.files import decode_json
-from bakeoff.core.printable import counted
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ _METADATA = "metadata"  # the field of a file or an entry that takes unknown key
 _UNKNOWN = "Object contains unknown field"  # how msgspec begins
 
 
-def read_data(path: Path, shape: type[T]) -> tuple[T, list[str]]:
+def read_data(path: Path, shape: type[T]) -> tuple[T, list[Fact]]:
     """The content of a file, and what there is to say about its unknown keys."""
     reader = _Reader(path)
 
@@ -36,8 +36,7 @@ def read_data(path: Path, shape: type[T]) -> tuple[T, list[str]]:
 
     content = decode_json(path, decode, shape)
     return content, [
-        f"{path.name}: unknown key {key!r}"
-        + (f" in {counted(number, 'entry')} of {entries}, kept as metadata" if entries else "")
+        fact("unknown_key", file=path.name, key=key, entries=entries, count=number)
         for (entries, key), number in reader.unknown.items()
     ]
 

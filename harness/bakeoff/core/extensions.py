@@ -1,13 +1,13 @@
 """Extensions: what they add, and how they are found. The core names none of them.
 
-Every package in `bakeoff/extensions/` lists what it adds in its own `__init__`: `COMMANDS`, `KINDS` and `ENGINES` by
-name, `API` for names of `import bakeoff`, and `REGISTRIES` of its own that `bakeoff options` shows. Other packages
-offer commands by the entry point `bakeoff.commands`, and the rest by the entry points of the registries.
+Every package in `bakeoff/extensions/` lists what it adds in its own `__init__`: `COMMANDS`; `KINDS`, `ENGINES`,
+`STORES`, `EXISTING` and `TOKEN_STORES` by name; `WORDS` of its facts; `BEFORE_REMOVAL`, what to call with a scratch
+folder before it goes; `API` for names of `import bakeoff`; and `REGISTRIES` of its own that `bakeoff options` shows.
+Other packages offer commands by the entry point `bakeoff.commands`, and the rest by those of the registries.
 """
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -16,7 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-log = logging.getLogger(__name__)
+from bakeoff_providers.errors import BrokenPlugin
+
 FOLDER = Path(__file__).parent.parent / "extensions"
 COMMANDS_GROUP = "bakeoff.commands"
 
@@ -53,19 +54,16 @@ def extension_commands() -> list[Command]:
     return [command for extension in extensions() for command in getattr(extension, "COMMANDS", ())]
 
 
-def offered_commands() -> Iterator[Command]:
-    """The commands of other packages. Reading all metadata would take longer than the rest of `--help`."""
+def offered_commands() -> Iterator[Command | BrokenPlugin]:
+    """The commands of other packages, or why one can't be loaded. Reading all metadata takes longer than `--help`."""
     if any(_offers_commands(Path(folder)) for folder in dict.fromkeys(sys.path)):
-        from bakeoff_providers.registry import offered
+        from bakeoff_providers.registry import load_offered, offered
 
         for point in offered([COMMANDS_GROUP])[COMMANDS_GROUP]:
             try:
-                command = Command(*point.load())._replace(name=point.name)
-            except Exception as error:  # whatever somebody else's module raises costs its own command
-                package = f"{point.dist.name} {point.dist.version}" if point.dist else "a package"
-                log.warning("command %s of %s can't be loaded from %s: %s", point.name, package, point.value, error)
-            else:
-                yield command
+                yield load_offered(point, "command", lambda record: Command(*record))._replace(name=point.name)
+            except BrokenPlugin as error:
+                yield error
 
 
 def _offers_commands(folder: Path) -> bool:

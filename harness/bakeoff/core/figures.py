@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
+
+from bakeoff.core.facts import Remark
+from bakeoff.core.public import Public
+
+STOP_WITHIN = 0.05  # a difference of scores that matters, where a line-up names no other
 
 
 class Percentiles(msgspec.Struct, frozen=True):
@@ -44,13 +51,15 @@ class Loss(msgspec.Struct, kw_only=True, frozen=True):
     """What an approximate index takes from its model: NDCG@10 under exact search, how much of it is lost, and recall.
 
     `recall` is the share of the ten nearest documents that came back; one that ties with the tenth counts. `short`
-    counts queries that got fewer documents than there were.
+    counts queries that got fewer documents than there were. `score_error` is the largest difference between a returned
+    similarity and the cosine, among the first ten of every query.
     """
 
     ndcg_exact: float
     ndcg_lost: float
     recall: float
     short: int = 0
+    score_error: float = 0.0
 
 
 class PairedDifference(msgspec.Struct, frozen=True):
@@ -60,8 +69,8 @@ class PairedDifference(msgspec.Struct, frozen=True):
     and p may be too sure.
     """
 
-    a: str
-    b: str
+    a: Public[str]
+    b: Public[str]
     difference: float
     low: float | None
     high: float | None
@@ -73,13 +82,26 @@ class PairedDifference(msgspec.Struct, frozen=True):
     wins: int
     ties: int
     losses: int
-    doubt: str = ""
+    doubt: Remark | None = None
+
+    def turned(self) -> PairedDifference:
+        """The same pair, seen from b."""
+        low, high = (None if end is None else -end for end in (self.high, self.low))
+        effect = None if self.effect is None else -self.effect
+        return msgspec.structs.replace(
+            self, a=self.b, b=self.a, difference=-self.difference, low=low, high=high, effect=effect,
+            wins=self.losses, losses=self.wins,
+        )  # fmt: skip
 
 
-class Section(msgspec.Struct, kw_only=True, frozen=True):
-    """A table that a kind of task adds to every report, in words and figures that are ready to be shown."""
+class OwnColumn(msgspec.Struct, kw_only=True, frozen=True):
+    """Figures by contender that a kind of task wants beside the deciding measure, where a report has one table.
 
-    title: str
-    head: list[str] = []
-    rows: list[list[str]] = []
-    notes: list[str] = []
+    `of` is what a count is a part of; `measure` is the measure of the line-up in whose place it stands.
+    """
+
+    head: Remark
+    values: dict[str, float | None]
+    quantity: Literal["score", "percent", "count"] = "score"
+    of: int | None = None
+    measure: Public[str] = ""

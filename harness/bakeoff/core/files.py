@@ -1,9 +1,13 @@
-"""Reading what people wrote and writing what they keep: errors name the place, writes are whole or not at all."""
+"""Reading what people wrote and writing what they keep: errors name the place, writes are whole or not at all.
+
+Files that nobody keeps are in the system's temporary folder, which TMPDIR moves.
+"""
 
 from __future__ import annotations
 
 import codecs
 import contextlib
+import errno
 import gzip
 import io
 import os
@@ -13,13 +17,13 @@ import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 import msgspec
-from bakeoff_providers.errors import InputError
+from bakeoff_providers.errors import BakeoffError, InputError
 from bakeoff_providers.files import draft_of, remove_drafts, replacing, writing
 from bakeoff_providers.shapes import misfit
 
@@ -348,3 +352,31 @@ def write_all(handle: int, data: memoryview, offset: int) -> None:
     while len(data):
         done = os.pwrite(handle, data, offset)
         data, offset = data[done:], offset + done
+
+
+TEMPORARY = "make room, or set TMPDIR to a folder on another disk"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+_WORDS = ("no space left", "disk is full", "disk full", "not enough space")  # engines have errors of their own
+
+
+@contextmanager
+def needs_room(folder: Path | None = None, remedy: str = TEMPORARY) -> Iterator[None]:
+    """Around what writes: a full disk is said with what helps, whoever found out. No folder: the temporary one."""
+    try:
+        yield
+    except BakeoffError:
+        raise
+    except Exception as error:
+        said = str(error).lower()
+        if not (isinstance(error, OSError) and error.errno in _FULL) and not any(words in said for words in _WORDS):
+            raise
+        problem = f"can't be written ({getattr(error, 'strerror', None) or error})"
+        raise InputError(problem, file=folder or tempfile.gettempdir(), remedy=remedy) from error
+
+
+def check_room(folder: Path, needed: int, what: str, remedy: str = TEMPORARY) -> None:
+    """Refuses before anything is written what can't fit."""
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        problem = f"{needed / 1e6:,.0f} MB of {what} are to come, {free / 1e6:,.0f} MB are free"
+        raise InputError(problem, file=folder, remedy=remedy)

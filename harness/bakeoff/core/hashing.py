@@ -1,4 +1,4 @@
-"""Names made from contents. What is on disk is found by them: a change here loses every cache and snapshot."""
+"""Names and orders made from contents. What is on disk is found by them: a change here loses caches and snapshots."""
 
 from __future__ import annotations
 
@@ -19,3 +19,11 @@ def text_key(text: str) -> bytes:
 def space_name(identity: Identity) -> str:
     """The folder of everything that was made under one identity."""
     return hashlib.sha256(msgspec.json.encode(dict(sorted(identity.items())))).hexdigest()[:32]
+
+
+def order_key(seed: object, *parts: object) -> str:
+    """A sort key that only the seed and the parts decide, so that adding an item moves no other.
+
+    Sorting by it and taking the first n is a seeded sample without replacement.
+    """
+    return hashlib.sha256(":".join(map(str, (seed, *parts))).encode()).hexdigest()

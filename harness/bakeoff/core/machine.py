@@ -14,6 +14,7 @@ import msgspec
 from bakeoff_providers.registry import installed_state
 
 from bakeoff.core.figures import CallTime
+from bakeoff.core.public import Public
 
 ALWAYS_RECORDED = ("bakeoff", "numpy")
 THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -27,7 +28,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     memory_gb: float
     system: str
     python: str
-    versions: dict[str, str]
+    versions: Public[dict[str, str]]
     threads: dict[str, str]
     load_before: float
     load_after: float = 0.0

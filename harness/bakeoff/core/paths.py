@@ -26,9 +26,14 @@ def default_lineup() -> Path:
     return root() / "bakeoff.toml"
 
 
+def built_in_lineups() -> dict[str, Path]:
+    """The line-ups that can be run by name; the default one has the name of its task."""
+    return {"wikipedia": default_lineup()} | {path.stem: path for path in (root() / "lineups").glob("*.toml")}
+
+
 def lineup_names() -> list[str]:
-    """The built-in line-ups that can be run by name, one for each example."""
-    return sorted(path.stem for path in (root() / "lineups").glob("*.toml"))
+    """Their names."""
+    return sorted(built_in_lineups())
 
 
 def lineup_file(given: Path) -> Path:
@@ -47,7 +52,7 @@ def lineup_file(given: Path) -> Path:
             f"no such file, and no built-in line-up {given.name!r}",
             remedy=f"{nearest(given.name, lineup_names())} A path to an own line-up works too.",
         )
-    return root() / "lineups" / f"{given.name}.toml"
+    return built_in_lineups()[given.name]
 
 
 def task_names() -> list[str]:
@@ -70,3 +75,15 @@ def task_file(name: str, base: Path = Path()) -> Path:
         f"unknown task {name!r}: no such folder or file is here, and the built-in ones are {', '.join(known)}",
         remedy=f"{question} The path of an own task's folder, or its task.toml, works too.".lstrip(),
     )
+
+
+def task_description(source: str, base: Path) -> Path:
+    """The task.toml behind a built-in name, a path or a folder; a built-in name goes before a folder of that name."""
+    if source.endswith(".toml"):
+        return base / source
+    own = base / source / "task.toml"
+    try:
+        is_own = source not in task_names() and own.is_file()
+    except OSError as error:
+        raise InputError(f"can't be a task: {error.strerror}", place=f"{source[:40]}…") from None
+    return own if is_own else task_file(source, base)

@@ -12,8 +12,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from bakeoff_providers.errors import InputError, Unavailable
-from bakeoff_providers.file_lock import try_lock
-from bakeoff_providers.files import replacing
+from bakeoff_providers.files import replacing, try_lock
 from bakeoff_providers.registry import missing_modules
 from bakeoff_providers.weights import home
 

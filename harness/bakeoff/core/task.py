@@ -1,17 +1,61 @@
-"""Corpus, queries and judgments: one question that can be asked of every contender."""
+"""Corpus, queries and judgments: one question that can be asked of every contender.
+
+Tasks may be time-bound: documents are valid from one day to another, and a query may ask about a day (`as_of`). Both
+ends belong to the period, and an end that is not given is open. A query without a day is not time-bound.
+"""
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
+from bakeoff.core.facts import Remark
 from bakeoff.core.filters import conditions
-from bakeoff.core.validity import AS_OF, parse_day, period_of
+from bakeoff.core.public import Public
+
+FROM, TO, AS_OF = "valid_from", "valid_to", "as_of"
+_DAY = len("2026-11-16")
+
+
+class Period(NamedTuple):
+    """From the first to the last day on which a document is valid; an empty text is an open end."""
+
+    first: str = ""
+    last: str = ""
+
+    def has(self, day: str) -> bool:
+        """Whether a day is in it: ISO days are ordered as texts are."""
+        return self.first <= day and (not self.last or day <= self.last)
+
+
+def parse_day(value: Any, field: str) -> str:
+    """A day as 2026-11-16; an empty text where the value is missing."""
+    if value is None or value != value or value == "":  # pandas' missing values are not themselves
+        return ""
+    text = str(value)  # a date of a parquet file or a data frame, too
+    try:
+        if len(text) != _DAY:
+            raise ValueError
+        return datetime.date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise InputError(f"{field} is {text[:60]!r}, not a day", remedy="write it as 2026-11-16") from None
+
+
+def period_of(metadata: Mapping[str, Any]) -> Period:
+    """When a document is valid, by its metadata; always, where they have no days."""
+    period = Period(parse_day(metadata.get(FROM), FROM), parse_day(metadata.get(TO), TO))
+    if period.last and period.first > period.last:
+        raise InputError(
+            f"{FROM} {period.first} is after {TO} {period.last}", remedy="swap them, or leave one out for an open end"
+        )
+    return period
+
 
 SHOWN = 60  # characters of a text that a repr shows
 
@@ -61,7 +105,7 @@ class Drawn(msgspec.Struct, frozen=True, gc=False):
     """What a query that was drawn from a log stands for: a share of the traffic, in a stratum `of` so many queries."""
 
     weight: float
-    stratum: str
+    stratum: Public[str]
     of: int
 
 
@@ -78,7 +122,7 @@ class Query(msgspec.Struct, frozen=True):
     where: Mapping[str, Any] = {}  # only documents whose metadata passes: bakeoff.core.filters
     identical: str = ""
     drawn: Drawn | None = None  # no part of the fingerprint: the question is the same
-    as_of: str = ""  # the day it asks about, as 2026-11-16: bakeoff.core.validity
+    as_of: str = ""  # the day it asks about, as 2026-11-16: bakeoff.core.task
 
     @property
     def excluded(self) -> str:
@@ -102,7 +146,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     about: str = ""  # what the task is, in one sentence
     graded_by_model: int = 0  # how many of the grades no person gave
     drawn_from: int = 0  # how many documents there were, where these are a sample of them
-    notes: Sequence[str] = ()  # what its files have that was not taken as it is
+    notes: Sequence[Remark] = ()  # what its files have that was not taken as it is
 
     def __post_init__(self) -> None:
         if not self.documents:

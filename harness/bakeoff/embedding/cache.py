@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from bakeoff.calls.locks import all_locked
 from bakeoff.core.hashing import Identity, space_name
@@ -38,6 +39,8 @@ class Freed:
 class VectorCache:
     """All spaces under one folder."""
 
+    space_type: ClassVar[type[Space]] = Space
+
     def __init__(
         self,
         folder: Path,
@@ -57,7 +60,8 @@ class VectorCache:
         name = space_name(identity)
         if self.fetch is not None:
             self.fetch(name)
-        return Space(self.folder / name, identity, [folder / name for folder in self.complete], remedy=self.remedy)
+        complete = [folder / name for folder in self.complete]
+        return self.space_type(self.folder / name, identity, complete, remedy=self.remedy)
 
     def spaces(self) -> Iterator[SpaceInfo]:
         """What there is, for the user to see and to clear."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, compress, pairwise
@@ -10,31 +10,75 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from bakeoff_providers.base import Fitted, InFiles, Provider, Role, Vectors, checked
+from bakeoff_providers.adapter import cache_key
+from bakeoff_providers.base import Fitted, InFiles, ModelCard, Provider, Role, Vectors, checked
 from numpy.typing import NDArray
 
 from bakeoff.calls.budget import Budget
 from bakeoff.calls.key_index import KeyIndex, Keys, Places, keys_of
 from bakeoff.calls.paid import Account, Calls, Request, Sent, Service, Usage
 from bakeoff.calls.retry import RateLimit, RetryPolicy
-from bakeoff.calls.tokens import estimated_tokens, price_of, token_estimates
+from bakeoff.calls.tokens import CHARACTERS_PER_TOKEN, estimated_tokens, price_of, token_estimates
+from bakeoff.core.facts import Fact, fact
 from bakeoff.core.figures import CallTime
+from bakeoff.core.files import TEMPORARY
 from bakeoff.core.machine import call_time
 from bakeoff.core.progress import Advance, Progress, silent
-from bakeoff.core.room import TEMPORARY
-from bakeoff.embedding.batches import WORKERS, batches
 from bakeoff.embedding.cache import Space, VectorCache
+from bakeoff.embedding.corpus_chunks import in_blocks
 from bakeoff.embedding.unit import NotingUnit, unit
 from bakeoff.embedding.vector_rows import VectorRows, rows_in_files
+
+WORKERS = 4  # requests to a hosted provider at the same time
+AT_RISK_TEXTS, AT_RISK_USD = 256, 0.01  # a kill loses no more than the larger of these
+
+
+def batches(texts: Sequence[str], card: ModelCard, at_once: int = 0) -> Iterator[list[str]]:
+    """As many texts per request as the provider takes, by items and by (estimated) tokens.
+
+    Where `at_once` of them are paid for at the same time, all together stay within what a kill may lose.
+    """
+    if card.batch_tokens is None and not at_once:
+        yield from (list(texts[start : start + card.batch_items]) for start in range(0, len(texts), card.batch_items))
+        return
+    batch: list[str] = []
+    tokens = 0.0
+    for text in texts:
+        size = max(1.0, len(text) / CHARACTERS_PER_TOKEN)
+        full = len(batch) >= card.batch_items or (card.batch_tokens is not None and tokens + size > card.batch_tokens)
+        if at_once and len(batch) >= AT_RISK_TEXTS // at_once:
+            full |= card.price is None or price_of(tokens + size, card) * at_once > AT_RISK_USD
+        if batch and full:
+            yield batch
+            batch, tokens = [], 0.0
+        batch.append(text)
+        tokens += size
+    if batch:
+        yield batch
+
+
+def corpus_batches(
+    texts: Iterable[str], card: ModelCard, at_once: int, block: int, find: Callable[[Keys], Places] | None = None
+) -> Iterator[list[str]]:
+    """All batches of a corpus as a run asks for them: cut in each block, each text once.
+
+    `find` says where a vector is already (−1: nowhere); without it, all are asked for.
+    """
+    seen = KeyIndex()
+    for part in in_blocks(texts, block):
+        wanted = list(dict.fromkeys(part))
+        keys = keys_of(wanted)
+        new = seen.find(keys) < 0
+        if find is not None:
+            new &= find(keys) < 0
+        seen.add(keys[new], np.zeros(int(np.count_nonzero(new)), dtype=np.int64))
+        yield from batches([text for text, first in zip(wanted, new, strict=True) if first], card, at_once)
+
 
 Stored = NDArray[Any]  # texts in a space: where, asked for in this run or not, their tokens, which may be a guess
 _STORED = np.dtype([("place", "<i8"), ("asked", "?"), ("tokens", "<f4"), ("estimated", "?")])
 _NONE: Places = np.empty(0, dtype=np.int64)
 SAME_FROM = 0.99  # cosine of two vectors that one model gives for one text, whatever it runs on
-CHANGED = (
-    "the server's vectors differ from those in the cache (cosine below 0.99), so queries and documents may not fit: "
-    "run with --no-cache"
-)
 
 
 def vector_service(provider: Provider, role: Role) -> Service[Vectors]:
@@ -89,9 +133,9 @@ class Embedder:
         return {role: account.usage for role, account in self.accounts.items()}
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[Fact, ...]:
         """What the provider's answers gave rise to so far."""
-        return (CHANGED,) if self.single.changed else ()
+        return (fact("changed_vectors"),) if self.single.changed else ()
 
     def fit(self, documents: Sequence[str]) -> None:
         """Lets a provider that learns from the corpus do so."""
@@ -187,9 +231,8 @@ class Embedder:
         if self.cache is None:
             return None
         if role not in self._spaces:
-            code = self.provider.code()
-            identity = self.provider.identity(role)
-            self._spaces[role] = None if code is None else self.cache.space({**identity, **code})
+            key = cache_key(self.provider, role)
+            self._spaces[role] = None if key is None else self.cache.space(key)
         return self._spaces[role]
 
     @property

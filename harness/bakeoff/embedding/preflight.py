@@ -12,31 +12,34 @@ from bakeoff_providers.base import Provider, Role
 from bakeoff_providers.cards import family_prompts
 
 from bakeoff.calls.tokens import estimated_tokens
-from bakeoff.core.printable import some
+from bakeoff.core.facts import SOME, Fact, Remark, fact
 from bakeoff.core.task import Document, Task, document_blocks
 
+TOO_LONG = "too_long"
 _ASKED = 50  # texts of a sort whose tokens are counted before anything is embedded
 _ENDS = 8  # tokens that a model may add at the ends
 _ROUNDING = 0.01  # float16 models answer lengths this far from 1; not worth a warning
 
 
-def task_warnings(task: Task) -> list[str]:
+def task_warnings(task: Task) -> list[Remark]:
     """What its files say, and duplicate documents: who finds one of them and not the other is scored unfairly."""
     each = chain.from_iterable(map(_prints, document_blocks(task.documents)))
     prints = np.fromiter(each, dtype=np.uint64, count=len(task.documents))
     order = np.argsort(prints, kind="stable")
     suspects = order[np.flatnonzero(np.isin(prints[order], prints[order][1:][np.diff(prints[order]) == 0]))]
     first: dict[str, str] = {}
-    twins = []
+    twins: list[str] = []
+    originals: list[str] = []
     for document in (task.documents[int(number)] for number in np.sort(suspects)):
         if not document.whole():
             continue  # known by its id alone
         original = first.setdefault(f"{document.title}\n{document.text}", document.id)
         if original != document.id:
-            twins.append(f"{document.id} = {original}")
+            twins.append(document.id)
+            originals.append(original)
     if not twins:
         return [*task.notes]
-    return [*task.notes, f"{len(twins)} duplicate documents ({some(twins)}): keep one of each, or grade both alike"]
+    return [*task.notes, fact("duplicates", count=len(twins), documents=twins[:SOME], originals=originals[:SOME])]
 
 
 def _prints(documents: Sequence[Document]) -> list[int]:
@@ -45,46 +48,42 @@ def _prints(documents: Sequence[Document]) -> list[int]:
     return list(map(xxhash.xxh3_64_intdigest, texts))
 
 
-def provider_warnings(provider: Provider, texts: int, long: int) -> list[str]:
-    """What the model's card says about so many texts, of which so many are too long for it.
-
-    The words hold before a run and after it: they are kept with its result.
-    """
-    card, warnings = provider.card, []
+def provider_warnings(provider: Provider, texts: int, long: int) -> list[Fact]:
+    """What the model's card says about so many texts, of which so many are too long for it."""
+    card, warnings = provider.card, list[Fact]()
     if provider.code() is None:
-        warnings.append(f"{card.name}: nothing tells when its code changes, so no vector is kept: give it a revision")
+        warnings.append(fact("no_revision", model=card.name))
     wanted = family_prompts(card.name)
     if wanted and not (card.document_prompt or card.query_prompt):
-        warnings.append(
-            f"{card.name} was trained with prompts and gets none: set options = "
-            f"{{ document_prompt = {wanted[0]!r}, query_prompt = {wanted[1]!r} }}"
-        )
+        warnings.append(fact("no_prompts", model=card.name, document_prompt=wanted[0], query_prompt=wanted[1]))
     if long:
-        warnings.append(f"about {_cut(provider, long, texts)}")
+        warnings.append(_too_long(provider, long, texts, estimated=True))
     return warnings
 
 
-def truncation_warnings(provider: Provider, cut: int, texts: int, already: Sequence[str]) -> list[str]:
+def truncation_warnings(provider: Provider, cut: int, texts: int, already: Sequence[Fact]) -> list[Fact]:
     """What the model had to cut, where nothing was said before."""
-    if not cut or provider.context_tokens() is None or any(cutting_advice(provider) in warning for warning in already):
+    if not cut or provider.context_tokens() is None or any(warning.id == TOO_LONG for warning in already):
         return []
-    return [_cut(provider, cut, texts)]
+    return [_too_long(provider, cut, texts, estimated=False)]
 
 
-def _cut(provider: Provider, long: int, texts: int) -> str:
-    return (
-        f"{long} of {texts} texts are longer than the {provider.context_tokens()} tokens that {provider.card.name} "
-        f"reads, and are cut there: {cutting_advice(provider)}"
-    )
-
-
-def cutting_advice(provider: Provider) -> str:
-    """Chunks that the model reads whole; in bytes where its tokenizer is not here, as no text has more tokens."""
-    size, unit = provider.context_tokens() or 0, "tokens"
+def _too_long(provider: Provider, long: int, texts: int, *, estimated: bool) -> Fact:
+    """With chunks that the model reads whole; in bytes where its tokenizer is not here, as no text has more tokens."""
+    context = provider.context_tokens() or 0
+    size, unit = context, "tokens"
     if not provider.own_tokens:
         size, unit = max(1, size - _ENDS - len(provider.card.prompted("", Role.DOCUMENT).encode())), "bytes"
-    chunking = f'chunking = {{ strategy = "recursive", size = {size}, unit = "{unit}" }}'
-    return f"a [[contender]] of its own with {chunking} shows whether chunks do better"
+    return fact(
+        TOO_LONG,
+        model=provider.card.name,
+        long=long,
+        texts=texts,
+        estimated=estimated,
+        tokens=context,
+        chunk_size=size,
+        chunk_unit=unit,
+    )
 
 
 def too_long(provider: Provider, texts: Sequence[str]) -> int:
@@ -128,11 +127,8 @@ def _likely_tokens(text: str) -> float:
     return estimated_tokens([text[:plain]]) + len(text) - plain
 
 
-def vector_warnings(shortest: float, longest: float) -> list[str]:
+def vector_warnings(shortest: float, longest: float) -> list[Fact]:
     """Lengths that differ from 1: here they are normalised, in production somebody must do it too."""
     if abs(shortest - 1) <= _ROUNDING and abs(longest - 1) <= _ROUNDING:
         return []
-    return [
-        f"vectors arrive with lengths from {shortest:.2f} to {longest:.2f} and are normalised here: "
-        "a store that uses inner product must be given normalised ones too"
-    ]
+    return [fact("vector_lengths", shortest=shortest, longest=longest)]

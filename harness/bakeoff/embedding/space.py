@@ -21,12 +21,10 @@ from bakeoff_providers.errors import BakeoffError, EmbeddingFailed, InputError
 from bakeoff.calls.key_index import KeyIndex, Keys, Places, keys_of
 from bakeoff.calls.locks import Claims, InUse
 from bakeoff.core.figures import CallTime
-from bakeoff.core.files import read_json, write_json
+from bakeoff.core.files import check_room, needs_room, read_json, write_json
 from bakeoff.core.hashing import Identity, text_key
 from bakeoff.core.progress import steps
-from bakeoff.core.room import check_room, needs_room
-from bakeoff.embedding.shard_rows import ROW_BITS, ShardRows
-from bakeoff.embedding.shards import MANIFEST, ROWS, Batch, Description, Shard, ShardWriter, Tokens
+from bakeoff.embedding.shards import MANIFEST, ROW_BITS, ROWS, Batch, Description, Shard, ShardRows, ShardWriter, Tokens
 
 IDENTITY, IN_USE = "identity.json", "in-use.lock"
 _RECORD = 1024  # vectors in a record that rewriting makes

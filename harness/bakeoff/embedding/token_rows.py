@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
+from bakeoff_providers.adapter import cache_key
 from bakeoff_providers.base import Provider, Role, TokenProvider, Vectors
 from bakeoff_providers.errors import EmbeddingFailed, InputError
 
 from bakeoff.calls.key_index import KeyIndex, Keys, Places, keys_of
 from bakeoff.calls.paid import Usage
+from bakeoff.core.facts import Fact, fact
+from bakeoff.core.files import TEMPORARY
 from bakeoff.core.progress import Progress, silent
-from bakeoff.core.room import TEMPORARY
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.corpus_chunks import in_blocks
 from bakeoff.embedding.space import Space
@@ -89,9 +91,9 @@ def embed_tokens(
     provider: Provider, texts: Sequence[str], cache: VectorCache | None, scratch: Path, progress: Progress = silent
 ) -> EmbeddedTokens:
     """Every text's token vectors, through the cache or, where there is none, in `scratch`."""
-    identity, code = provider.identity(Role.DOCUMENT), provider.code()
-    kept = cache if cache is not None and code is not None else VectorCache(scratch, remedy=TEMPORARY)
-    space = kept.space({**identity, **(code or {}), "vectors": "tokens"})
+    key = cache_key(provider, Role.DOCUMENT)
+    kept = cache if cache is not None and key is not None else VectorCache(scratch, remedy=TEMPORARY)
+    space = kept.space({**(key or {}), "vectors": "tokens"})
     tokens = check_tokens(provider)
     first = keys_of(texts)
     once = KeyIndex()
@@ -122,12 +124,11 @@ def embed_tokens(
     return EmbeddedTokens(rows, len(distinct), asked, truncated)
 
 
-def storage_bill(rows: TokenRows) -> str:
-    """What these vectors take beside one for each text."""
-    one = 4 * len(rows) * rows.dimensions
-    return (
-        f"{rows.count / len(rows):,.0f} vectors per text: {rows.count:,} vectors, {rows.count * 4 * rows.dimensions:,} "
-        f"bytes as float32, where one vector each takes {one:,}"
+def storage_bill(rows: TokenRows) -> Fact:
+    """What these vectors take, in bytes as float32, beside one for each text."""
+    each = 4 * rows.dimensions
+    return fact(
+        "token_vectors", vectors=rows.count, texts=len(rows), size=rows.count * each, size_of_one_each=len(rows) * each
     )
 
 

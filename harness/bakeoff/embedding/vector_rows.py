@@ -12,7 +12,7 @@ from bakeoff_providers.base import InFiles, Role, Vectors
 
 from bakeoff.calls.key_index import Places
 from bakeoff.core.progress import Advance
-from bakeoff.embedding.shard_rows import ShardRows
+from bakeoff.embedding.shards import ShardRows
 from bakeoff.embedding.space import Space
 
 BLOCK = 16_384  # rows that are in memory at once

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, islice, repeat
 from math import nan
 from struct import Struct
@@ -15,13 +15,14 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
-from bakeoff.core.arrays import Grades
+from bakeoff.core.arrays import Grades, Values
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Judgments
 from bakeoff.evaluation.validity import StalePlaces
 
-UNJUDGED = -1
+POOLED = -1  # in qrels: in the pool, not judged; infAP alone tells it from unjudged
 NO_DOCUMENT = -2
+UNJUDGED = -3
 NOTHING: Mapping[str, int] = {}
 NO_ANSWER = Ranking((), ())
 BLOCK = 64  # queries whose scores are held at once: few enough for the cache
@@ -225,12 +226,13 @@ def _flat(judged: Sequence[Mapping[str, int]]) -> tuple[NDArray[np.int64], NDArr
 
 
 def _ideal(counts: NDArray[np.int64], flat: NDArray[np.integer[Any]]) -> Grades:
-    if flat.min(initial=0) < 0:
+    if flat.min(initial=0) < POOLED:
         raise InputError(f"grade {flat.min()} is negative", remedy="grades start at 0, which is not relevant")
     if flat.max(initial=0) > 1000:
         raise InputError(f"grade {flat.max()} is above 1000", remedy="grade on a shorter scale, such as 0 to 3")
     ideal = np.full((len(counts), int(counts.max(initial=0))), NO_DOCUMENT, dtype=np.int32)
     ideal[np.arange(ideal.shape[1]) < counts[:, None]] = flat
+    ideal[ideal < 0] = NO_DOCUMENT
     ideal.sort(axis=1)
     return np.ascontiguousarray(ideal[:, ::-1])
 
@@ -247,3 +249,88 @@ def _refuse_repeated(documents: NDArray[np.integer[Any]]) -> None:
     if len(repeated):
         row, column = repeated[0]
         raise InputError(f"row {row}: document {ranked[row, column]} appears twice in one ranking")
+
+
+Lines = NDArray[np.int64]
+Scores = NDArray[np.floating]
+
+
+@dataclass(frozen=True, slots=True)
+class RunTable:
+    """The lines of a run by query: `starts` bounds the lines of each, `scores` has one entry a line.
+
+    `lines_of` gives the line of each (place of a query, document), −1 where there is none; `ids` names the documents of
+    some lines.
+    """
+
+    queries: Sequence[str]
+    starts: Lines
+    scores: Values
+    lines_of: Callable[[Lines, Sequence[str]], Lines]
+    ids: Callable[[Lines], list[str]]
+    _places: Mapping[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_places", {query: place for place, query in enumerate(self.queries)})
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.queries)
+
+    def __contains__(self, query: object) -> bool:
+        return query in self._places
+
+    def join(self, judgments: Judgments, query_ids: Sequence[str], depth: int | None, ties: Ties) -> RankedGrades:
+        """The grade at each judged document's place: as many places down as its query has better scores."""
+        at = np.array([self._places.get(query, -1) for query in query_ids], dtype=np.int64)
+        returned = np.where(at >= 0, np.diff(self.starts)[at], 0).astype(np.int32)
+        if depth is not None:
+            np.minimum(returned, depth, out=returned)
+        grades = blank_grades(returned)
+        judged = [judgments.get(query, {}) if place >= 0 else {} for query, place in zip(query_ids, at, strict=True)]
+        sizes = [len(graded) for graded in judged]
+        rows = np.repeat(np.arange(len(query_ids)), sizes)
+        given = np.fromiter(chain.from_iterable(graded.values() for graded in judged), np.int32, len(rows))
+        lines = self.lines_of(at[rows], list(chain.from_iterable(judged)))
+        kept = np.flatnonzero(lines >= 0)
+        places = self._ranks(at[rows[kept]], lines[kept], ties)
+        inside = places < grades.shape[1]
+        grades[rows[kept][inside], places[inside]] = given[kept][inside]
+        return RankedGrades(grades, returned, ideal_grades(judgments, query_ids), depth)
+
+    def _ranks(self, queries: Lines, lines: Lines, ties: Ties) -> Lines:
+        """The place of each of these lines in its query's ranking; ids are looked at only where scores are equal."""
+        scores: Scores = self.scores.astype(np.float32) if ties == "trec_single" else self.scores
+        mine, first, last = scores[lines], self.starts[queries], self.starts[queries + 1]
+        ordered = _best_first(scores, self.starts)
+        better = _first_at_most(ordered, first, last, mine)
+        places = better - first
+        equals = _first_at_most(ordered, better, last, np.nextafter(mine, -np.inf, dtype=mine.dtype)) - better
+        for tied in np.flatnonzero(equals > 1).tolist():
+            equal = first[tied] + np.flatnonzero(scores[first[tied] : last[tied]] == mine[tied])
+            names = sorted(self.ids(equal), reverse=ties != "id_ascending")
+            places[tied] += names.index(self.ids(lines[tied : tied + 1])[0])
+        return places
+
+
+def _best_first(scores: Scores, starts: Lines) -> Scores:
+    """Every query's scores, descending. Most runs are written so, and then there is nothing to sort."""
+    rises = np.flatnonzero(scores[1:] > scores[:-1]) + 1
+    queries = np.searchsorted(starts, rises, "right") - 1
+    unsorted = np.unique(queries[rises != starts[queries]])  # a query may begin above the end of the one before it
+    if not len(unsorted):
+        return scores
+    ordered = scores.copy()
+    for query in unsorted.tolist():
+        ordered[starts[query] : starts[query + 1]][::-1].sort()
+    return ordered
+
+
+def _first_at_most(ordered: Scores, low: Lines, high: Lines, values: Scores) -> Lines:
+    """For each value the first place within its bounds whose score is not above it, all searched at once."""
+    low, high = low.copy(), high.copy()
+    while (open_ := low < high).any():
+        middle = (low + high) // 2
+        above = open_ & (ordered[np.minimum(middle, len(ordered) - 1)] > values)
+        low = np.where(above, middle + 1, low)
+        high = np.where(open_ & ~above, middle, high)
+    return low

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -15,8 +15,10 @@ from bakeoff.evaluation.score import score_queries
 
 NOISE = 1e-12  # rounding of equal scores
 BLOCK = 4096  # queries whose documents are graded at once
+ONE_BY_ONE = 20_000  # open documents; beyond, whole queries must do
 
 Answers = Mapping[str, Ranking]  # by query
+Grading = tuple[str, tuple[str, ...]]  # a query and documents
 
 
 def top_grade(judgments: Judgments, rel: int) -> int:
@@ -54,19 +56,42 @@ def winner_changing_grades(
 ) -> list[tuple[str, str]]:
     """The pairs whose highest grade would put the challenger before the best; none where this finds no such grades.
 
-    Only documents that the challenger ranks above the best are taken, all of a query's or none: what is found is
-    always true, but for measures with an ideal a cleverer choice may exist where nothing is found.
+    Only documents that the challenger ranks above the best are taken, by two greedy orders: all of a query's at once,
+    and one by one. The smaller set counts. What is found is always true and, for sums over places such as P and DCG,
+    the least; for measures with an ideal, fewer may do, and some may exist where nothing is found.
     """
-    highest = top_grade(judgments, rel)
     open_ = {query: _favouring(best.get(query), challenger.get(query), judgments, query, measure) for query in queries}
-    graded = {query: {**judgments.get(query, {}), **dict.fromkeys(open_[query], highest)} for query in queries}
-    now, then = (
-        score_queries(join(challenger, truth, queries), [measure], rel)[measure]
-        - score_queries(join(best, truth, queries), [measure], rel)[measure]
-        for truth in (judgments, graded)
-    )
-    if weights is not None:
-        now, then = now * weights, then * weights
+    highest = top_grade(judgments, rel)
+    weight = dict(zip(queries, np.ones(len(queries)) if weights is None else weights, strict=True))
+
+    def leads(gradings: Sequence[Grading]) -> Values:
+        """The challenger's weighted lead on a query if these documents had the highest grade, for each grading."""
+        names = [str(number) for number in range(len(gradings))]
+        pairs = list(zip(names, gradings, strict=True))
+        truth = {
+            name: {**judgments.get(query, {}), **dict.fromkeys(chosen, highest)} for name, (query, chosen) in pairs
+        }
+        theirs, ours = (
+            score_queries(
+                join({name: side[query] for name, (query, _) in pairs if query in side}, truth, names), [measure], rel
+            )[measure]
+            for side in (best, challenger)
+        )
+        return np.asarray((ours - theirs) * [weight[query] for query, _ in gradings])
+
+    now = leads([(query, ()) for query in queries])
+    if (whole := _by_query(open_, now, leads)) and sum(map(len, open_.values())) <= ONE_BY_ONE:
+        single = _by_document(open_, now, leads, fewer_than=len(whole))
+        return single or whole
+    return whole
+
+
+def _by_query(
+    open_: Mapping[str, Sequence[str]], now: Values, leads: Callable[[Sequence[Grading]], Values]
+) -> list[tuple[str, str]]:
+    """All open documents of the query with the highest gain per document, then of the next."""
+    queries = list(open_)
+    then = leads([(query, tuple(documents)) for query, documents in open_.items()])
     gains = np.array([(then[at] - now[at]) / max(len(open_[query]), 1) for at, query in enumerate(queries)])
     lead, needed = float(now.sum()), list[tuple[str, str]]()
     for at in np.argsort(-gains, kind="stable").tolist():
@@ -75,6 +100,31 @@ def winner_changing_grades(
         lead += float(then[at] - now[at])
         needed += [(queries[at], document) for document in open_[queries[at]]]
     return needed if lead > NOISE else []
+
+
+def _by_document(
+    open_: Mapping[str, Sequence[str]], now: Values, leads: Callable[[Sequence[Grading]], Values], fewer_than: int
+) -> list[tuple[str, str]]:
+    """The document with the highest gain, given those taken before it, then the next; none if that takes too many."""
+    taken: dict[str, tuple[str, ...]] = dict.fromkeys(open_, ())
+    lead_of = dict(zip(open_, now.tolist(), strict=True))
+
+    def candidates(queries: Iterable[str]) -> dict[tuple[str, str], float]:
+        pairs = [(query, document) for query in queries for document in open_[query] if document not in taken[query]]
+        values = leads([(query, (*taken[query], document)) for query, document in pairs]) if pairs else np.array([])
+        return dict(zip(pairs, values.tolist(), strict=True))
+
+    after, total, needed = candidates(open_), float(now.sum()), list[tuple[str, str]]()
+    while total <= NOISE and after and len(needed) + 1 < fewer_than:
+        query, document = max(after, key=lambda pair: after[pair] - lead_of[pair[0]])
+        gain = after[query, document] - lead_of[query]
+        if gain <= NOISE:
+            break
+        total, lead_of[query] = total + gain, after[query, document]
+        taken[query] += (document,)
+        needed.append((query, document))
+        after = {pair: value for pair, value in after.items() if pair[0] != query} | candidates([query])
+    return needed if total > NOISE else []
 
 
 def _favouring(

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.ranking import Ranking
-from bakeoff.core.task import Judgments, Query, Task, document_blocks
-from bakeoff.core.validity import Period, period_of
+from bakeoff.core.task import Judgments, Period, Query, Task, document_blocks, period_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -42,6 +42,7 @@ def lineup_of(
     rounds: int = 3,
     depth: int | None = None,
     seed: int = 42,
+    baseline: str = "",
     name: str = "evaluation",
 ) -> Lineup:
     """A checked line-up of these values; each key is the label of its row."""
@@ -54,7 +55,7 @@ def lineup_of(
     chosen = tuple(dict.fromkeys(map(Measure.parse, measures)))
     if not chosen:
         raise InputError("there is no measure", remedy=f"for example {list(DEFAULT_MEASURES)}")
-    return Lineup(
+    lineup = Lineup(
         name=name,
         task=task_from_python(task),
         contenders=tuple(rows),
@@ -65,6 +66,7 @@ def lineup_of(
         seed=seed,
         folder=Path(),
     )
+    return lineup.with_baseline(baseline)
 
 
 def _rows(label: str, value: Any, store: str) -> list[System]:

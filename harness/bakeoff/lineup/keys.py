@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.code import file_reference
-from bakeoff_providers.errors import InputError
+from bakeoff_providers.errors import BrokenPlugin, InputError
 from bakeoff_providers.keys import variables_in
 from bakeoff_providers.registry import nearest
 
@@ -59,7 +59,22 @@ def contenders_of(entry: ContenderEntry) -> list[System]:
         if given and setting.name not in key.takes | {name, "label"}:
             raise InputError(f"a {key.about} has no {setting.name}", place=setting.name, remedy="remove it")
     check_no_secrets(entry.options, "options")
-    return list(key.rows_of(entry))
+    try:
+        return list(key.rows_of(entry))
+    except BrokenPlugin as error:
+        return _broken_rows(entry, name, str(error))
+
+
+def _broken_rows(entry: ContenderEntry, key: str, reason: str) -> list[System]:
+    """Another package's plug-in costs the rows that it is part of: the entry's other stores are built without it."""
+    if isinstance(entry.store, list) and len(entry.store) > 1:
+        alone = (msgspec.structs.replace(entry, store=[store]) for store in entry.store)
+        return [row for one in alone for row in contenders_of(one)]
+    given = getattr(entry, key)
+    name = entry.label or entry.model or (given if isinstance(given, str) else key)
+    stores = entry.store if isinstance(entry.store, list) else [entry.store]
+    named = [store if isinstance(store, str) else store.label or store.name for store in stores]
+    return [unset_row("+".join([name, *named]), reason)]
 
 
 def unset_rows(entry: ContenderEntry, reason: str) -> list[System]:
@@ -189,6 +204,8 @@ def _settings(given: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
                 remedy='"file:mine.py:search" or { url = "http://…", body = …, ids = … }',
             )
         given = {"url": given}
+    if "kind" in given:  # another package's
+        return dict(given), str(given["kind"])
     if "url" in given:
         return {"kind": "http", **given}, _host(str(given["url"]))
     if "file" in given:
@@ -205,7 +222,8 @@ def _host(url: str) -> str:
 
 
 def _retriever_entry(row: Stored) -> dict[str, Any]:
-    retriever = {key: value for key, value in row["retriever"].items() if key != "kind"}
+    ours = row["retriever"]["kind"] in RETRIEVERS.builtin
+    retriever = {key: value for key, value in row["retriever"].items() if key != "kind" or not ours}
     return {"label": row["name"], "retriever": retriever, "field": row.get("field")}
 
 
@@ -252,7 +270,7 @@ def fusion_of(entry: FusionEntry, contenders: Sequence[System]) -> Fused:
     return Fused(label, label, fusion=fusion)
 
 
-def rerank_of(entry: RerankEntry, contenders: Sequence[System]) -> RerankedRow:
+def rerank_of(entry: RerankEntry, contenders: Sequence[System]) -> System:
     """The row of a [[rerank]], or of `rerank` in a contender."""
     first = _row_called(entry.of, contenders)
     if entry.depth < 1:
@@ -262,7 +280,10 @@ def rerank_of(entry: RerankEntry, contenders: Sequence[System]) -> RerankedRow:
         provider, options = "own", {"file": reference[0], "function": reference[1], **options}
     if entry.vectors:
         provider, options = "maxsim", {"provider": provider, **options}
-    RERANKERS.check_options(provider, options)
+    try:
+        RERANKERS.check_options(provider, options)
+    except BrokenPlugin as error:
+        return unset_row(entry.label or f"{first.label}+{provider}", str(error))
     name = entry.model.rstrip("/").rpartition("/")[2] or options.get("function") or entry.vectors or provider
     label = entry.label or f"{first.label}+{name}"
     rerank = Rerank(first.label, provider, entry.model, entry.depth, options)

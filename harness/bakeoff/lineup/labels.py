@@ -24,6 +24,19 @@ def called(wanted: Sequence[str], names: Mapping[str, set[str]]) -> list[str]:
     return [label for label, known in names.items() if not wanted or known & set(wanted)]
 
 
+def one_called(name: str, names: Mapping[str, set[str]], place: str = "baseline") -> str:
+    """The label of the only contender that has this name."""
+    if name in names:
+        return name
+    found = [label for label, known in names.items() if name in known]
+    if not found:
+        every = sorted(set[str]().union(*names.values()))
+        raise InputError(f"no contender is called {name!r}", place=place, remedy=nearest(name, every))
+    if len(found) > 1:
+        raise InputError(f"{name!r} is {len(found)} contenders", place=place, remedy=f"name one: {', '.join(found)}")
+    return found[0]
+
+
 def safe_label(text: str) -> str:
     """Labels are part of file names: anything that might not be allowed there becomes a dash."""
     return re.sub(r"[^\w.+@-]+", "-", text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,18 +12,57 @@ from typing import Any
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
+from bakeoff.core.figures import STOP_WITHIN
+from bakeoff.core.files import read_toml
 from bakeoff.core.printable import some
 from bakeoff.core.task import Task
-from bakeoff.core.toml_values import json_safe
+from bakeoff.core.toml_values import json_safe, toml_value
 from bakeoff.evaluation.measures import Measure, primary_measure
 from bakeoff.lineup.checks import check_labels, check_name, check_no_password, check_no_secrets, check_settings
 from bakeoff.lineup.entries import DEFAULT_MEASURES, Category, EngineEntry, LineupFile, RerankEntry, TaskEntry
-from bakeoff.lineup.keys import contenders_of, fusion_of, rerank_of, unset_row, unset_rows, within
-from bakeoff.lineup.labels import called, with_unique_labels
-from bakeoff.lineup.toml import read_lineup_file
-from bakeoff.lineup.variables import Unset
+from bakeoff.lineup.keys import contenders_of, fusion_of, rerank_of, table_of, unset_row, unset_rows, within
+from bakeoff.lineup.labels import called, one_called, with_unique_labels
+from bakeoff.lineup.variables import Unset, fill_lineup
 from bakeoff.search.stores import STORES
 from bakeoff.systems.base import System
+
+_SETTINGS = (
+    "name",
+    "task",
+    "overrides",
+    "measures",
+    "primary",
+    "depth",
+    "rounds",
+    "seed",
+    "baseline",
+    "stop_within",
+    "equivalent_within",
+    "role",
+    "bases",
+    "engine",
+    "categories",
+)
+
+
+def read_lineup_file(path: Path) -> tuple[LineupFile, Unset]:
+    """The file's content, its shape checked and its variables filled in, and the rows that name one that is not set."""
+    unset: Unset = {}
+    return read_toml(path, LineupFile, lambda content: fill_lineup(content, unset)), unset
+
+
+def lineup_text(lineup: Mapping[str, Any]) -> str:
+    """The file for `Lineup.to_dict()`, one table for each row: `bakeoff run` gives the same rows, in the same order."""
+    lines = _lines({key: lineup.get(key) for key in _SETTINGS})
+    for row in lineup["contenders"]:
+        heading, entry = table_of(row)
+        lines += ["", f"[[{heading}]]", *_lines(entry)]
+    return "\n".join(lines) + "\n"
+
+
+def _lines(settings: Mapping[str, Any]) -> list[str]:
+    return [f"{key} = {toml_value(value)}" for key, value in settings.items() if value is not None]
+
 
 __all__ = ["DEFAULT_MEASURES", "Category", "Lineup"]
 
@@ -43,6 +82,8 @@ class Lineup:
     rounds: int
     seed: int
     folder: Path
+    baseline: str = ""
+    stop_within: float = STOP_WITHIN
     equivalent_within: float | None = None
     tasks: tuple[TaskEntry, ...] = ()
     role: str = ""
@@ -83,6 +124,12 @@ class Lineup:
             raise InputError("no contender is left", remedy="ask for fewer restrictions")
         return replace(self, contenders=kept)
 
+    def with_baseline(self, name: str) -> Lineup:
+        """With the incumbent that has this name; itself without one."""
+        if not name:
+            return self
+        return replace(self, baseline=one_called(name, {one.label: one.names for one in self.contenders}))
+
     def per_task(self) -> list[Lineup]:
         """One line-up for each of several tasks; itself where there is only one."""
         if not self.tasks:
@@ -115,6 +162,8 @@ class Lineup:
             "seed": self.seed,
             **({"role": self.role} if self.role else {}),
             **({"bases": dict(self.bases)} if self.bases else {}),
+            **({"baseline": self.baseline} if self.baseline else {}),
+            **({"stop_within": self.stop_within} if self.stop_within != STOP_WITHIN else {}),
             **({"equivalent_within": self.equivalent_within} if self.equivalent_within is not None else {}),
             **({"engine": json_safe(self.engine)} if self.engine != EngineEntry() else {}),
             **({"categories": json_safe(self.categories)} if self.categories else {}),
@@ -206,6 +255,8 @@ def _checked(content: LineupFile, unset: Unset, path: Path) -> Lineup:
     check_no_password(content.engine.shards, "engine.shards")
     if content.equivalent_within is not None and not content.equivalent_within > 0:
         raise InputError("must be above 0", place="equivalent_within", remedy="give for example 0.02")
+    if not content.stop_within > 0:
+        raise InputError("must be above 0", place="stop_within", remedy="give for example 0.05")
     measures = tuple(dict.fromkeys(_measure(text, f"measures[{i}]") for i, text in enumerate(content.measures)))
     if not measures:
         raise InputError("there is no measure", place="measures", remedy=f"for example {list(DEFAULT_MEASURES)}")
@@ -237,7 +288,7 @@ def _checked(content: LineupFile, unset: Unset, path: Path) -> Lineup:
             reranked.append(unset_row(label, lacking) if lacking else rerank_of(rerank, [*contenders, *fusions]))
             check_labels(reranked[-1:])
     _check_tasks(content, name, [row.label for row in [*contenders, *fusions, *reranked]])
-    return Lineup(
+    lineup = Lineup(
         name=name,
         task=content.tasks[0].task if content.task is None else content.task,
         tasks=tuple(content.tasks),
@@ -250,12 +301,14 @@ def _checked(content: LineupFile, unset: Unset, path: Path) -> Lineup:
         rounds=content.rounds,
         seed=content.seed,
         folder=path.parent,
+        stop_within=content.stop_within,
         equivalent_within=content.equivalent_within,
         categories=content.categories,
         overrides=content.overrides,
         engine=content.engine,
         file=path.name,
     )
+    return lineup.with_baseline(content.baseline)
 
 
 def _measure(text: str, place: str) -> Measure:

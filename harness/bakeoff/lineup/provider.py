@@ -18,12 +18,12 @@ from bakeoff_providers.own import Own
 from bakeoff_providers.registry import nearest
 from bakeoff_providers.secrets import is_secret_variable
 
-from bakeoff.embedding.contender_chunking import ContenderChunking
+from bakeoff.embedding.chunking import ContenderChunking
 from bakeoff.lineup.checks import ADDRESSES, check_no_password, check_no_secrets
 from bakeoff.lineup.entries import ContenderEntry, Prompt, PromptName, StoreEntry
 from bakeoff.lineup.labels import safe_label
-from bakeoff.search.existing import EXISTING
 from bakeoff.search.stores import STORES
+from bakeoff.search.stores.existing import EXISTING
 from bakeoff.search.token_stores import TOKEN_STORES
 from bakeoff.search.variants import Variant
 from bakeoff.systems.dense import HYBRID, Dense
@@ -111,7 +111,7 @@ def _check_hybrid(store: StoreEntry) -> None:
     if store.reading():
         raise InputError("an index that exists is searched by vectors alone", place="search", remedy="remove it")
     if HYBRID not in STORES.get(store.name).search_kinds:
-        able = [known for known in STORES.names() if HYBRID in STORES.get(known).search_kinds]
+        able = [name for name, known in STORES.loaded() if HYBRID in known.search_kinds]
         raise InputError(
             f"{store.name} does no hybrid search of its own",
             place="search",

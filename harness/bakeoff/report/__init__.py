@@ -25,9 +25,10 @@ def render(folder: Path, *, pictures: bool = False, page: Path | None = None, ch
     from bakeoff.report.charts import MISSING, available, bundle
     from bakeoff.report.charts import pictures as pictures_of
     from bakeoff.report.page_data import shown_contenders
-    from bakeoff.results.schema import read_detailed, read_summary
+    from bakeoff.results.current import current_summary
+    from bakeoff.results.schema import read_detailed
 
-    summary = read_summary(folder)
+    summary = current_summary(folder)
     detailed = shown_contenders(summary, read_detailed(folder))
     page = page or folder / PAGE
     drawn = plots.charts(summary, detailed) if charts and available() else []

@@ -1,8 +1,12 @@
-"""What every chart shares: colours and shapes, its specification for the page, its pictures, Vega itself."""
+"""What every chart shares: colours and shapes, its specification for the page, its pictures, Vega itself.
+
+One palette serves the page and the pictures: names that CSS resolves for light and dark, and their light values.
+"""
 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -11,15 +15,93 @@ from typing import TYPE_CHECKING, Any
 
 from bakeoff.core.drawing import DrawingFailed, draw, vega_bundle
 from bakeoff.core.files import write_atomic
-from bakeoff.report.clean import chart_values
-from bakeoff.report.matrix import short_name
-from bakeoff.report.theme import SERIES, chart_config, resolved, var
+from bakeoff.report.groups import name_without_store
 from bakeoff.results.schema import Summary
 
 if TYPE_CHECKING:
     import altair as alt
 
     Panel = alt.Chart | alt.LayerChart | alt.FacetChart
+
+LIGHT = {
+    "page": "#fbfbfa", "surface": "#ffffff", "ink": "#1c2127", "muted": "#59626d", "line": "#e2e5e8",
+    "accent": "#1d5c9f", "tint": "#e9f1fa", "warn": "#845400",
+    "c0": "#1d5c9f", "c1": "#c1580f", "c2": "#2c7d59", "c3": "#864ba1", "c4": "#b2355b",
+    "c5": "#69717c", "c6": "#967410", "c7": "#178191", "c8": "#7b5331", "c9": "#4b57cf",
+}  # fmt: skip
+DARK = {
+    "page": "#131619", "surface": "#1a1e22", "ink": "#e7eaed", "muted": "#a3acb6", "line": "#30363d",
+    "accent": "#84b8f1", "tint": "#1b2a3a", "warn": "#e2b560",
+    "c0": "#84b8f1", "c1": "#f0a269", "c2": "#72c79f", "c3": "#c99de2", "c4": "#f28dab",
+    "c5": "#aab2bc", "c6": "#dabb50", "c7": "#61c9d7", "c8": "#cba37d", "c9": "#9ea8ff",
+}  # fmt: skip
+SERIES = 10  # colours before they repeat
+
+
+def css() -> str:
+    """The custom properties of both schemes; print is always light."""
+    light = "".join(f"--{name}:{value};" for name, value in LIGHT.items())
+    dark = "".join(f"--{name}:{value};" for name, value in DARK.items())
+    return (
+        f":root{{color-scheme:light;{light}}}"
+        f"@media screen and (prefers-color-scheme:dark){{:root{{color-scheme:dark;{dark}}}}}"
+    )
+
+
+def var(name: str) -> str:
+    """A colour by name: the browser resolves it, and `resolved` does for a picture."""
+    return f"var(--{name})"
+
+
+def resolved(spec: Any) -> Any:
+    """The same chart with the light colours written out."""
+    if isinstance(spec, dict):
+        return {key: resolved(value) for key, value in spec.items()}
+    if isinstance(spec, list):
+        return [resolved(value) for value in spec]
+    if isinstance(spec, str) and spec.startswith("var(--"):
+        return LIGHT.get(spec[6:-1], spec)
+    return spec
+
+
+def chart_config(*, legend: bool) -> dict[str, Any]:
+    """Quiet axes, no frame; the page has one legend in HTML, a picture its own."""
+    return {
+        "background": "transparent" if not legend else LIGHT["surface"],
+        "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif",
+        "view": {"stroke": None},
+        "axis": {
+            "domainColor": var("line"), "tickColor": var("line"), "gridColor": var("line"), "gridOpacity": 0.8,
+            "labelColor": var("muted"), "titleColor": var("muted"), "labelFontSize": 11, "titleFontSize": 11,
+            "titleFontWeight": "normal", "titlePadding": 8, "labelPadding": 5, "tickSize": 4, "domain": False,
+        },
+        "title": {"color": var("ink"), "fontSize": 13, "fontWeight": 600, "anchor": "start", "offset": 10},
+        "legend": {"labelColor": var("muted"), "titleColor": var("muted"), "orient": "bottom", "disable": not legend,
+                   "columns": 6, "symbolOpacity": 1, "labelLimit": 220, "title": None},
+        "text": {"color": var("ink"), "fontSize": 11},
+    }  # fmt: skip
+
+
+# What XML 1.0 has no way to write: the library that draws pictures ends the whole process over one of these.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_LINE_ENDS = re.compile("[\t\n\r\x0b\x0c\x85\u2028\u2029]+")
+
+
+def xml_text(text: str) -> str:
+    """The text with a replacement character for each one that XML can't hold."""
+    return _FORBIDDEN.sub("\ufffd", text)
+
+
+def chart_values(content: Any) -> Any:
+    """The same specification with every text in one line and fit for SVG."""
+    if isinstance(content, str):
+        return xml_text(_LINE_ENDS.sub(" ", content))
+    if isinstance(content, dict):
+        return {chart_values(key): chart_values(value) for key, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [chart_values(value) for value in content]
+    return content
+
 
 log = logging.getLogger(__name__)
 MISSING = "Charts need two more packages: pip install 'bakeoff[charts]', then bakeoff report on this result."
@@ -118,7 +200,7 @@ def _plain(chart: alt.TopLevelMixin, *, legend: bool) -> dict[str, Any]:
 
 def colours(summary: Summary) -> dict[str, str]:
     """One colour per model, whatever its store; the same in every chart of the page."""
-    names = dict.fromkeys(short_name(row) for row in summary.ran)
+    names = dict.fromkeys(name_without_store(row) for row in summary.ran)
     return {name: f"c{place % SERIES}" for place, name in enumerate(names)}
 
 

@@ -1,78 +1,100 @@
-"""What `bakeoff compare` and `bakeoff gate` print."""
+"""What `bakeoff compare` prints."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from bakeoff.core.figures import PairedDifference
-from bakeoff.core.printable import counted, listed
-from bakeoff.report.pairs import alike_note, p_text, pairs_table, with_interval
+from bakeoff.core.printable import counted
+from bakeoff.report.groups import shorten
+from bakeoff.report.numbers import enumeration
+from bakeoff.report.pairs import pairs_table
 from bakeoff.results.compare import Comparison
-from bakeoff.results.gate import Gate
 from bakeoff.statistics.averaging import WEIGHTED
 from bakeoff.statistics.constants import ALPHA
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-FEW_PAIRS = 6  # beyond these, queries are listed for the pairs of the best contender only
+FEW_PAIRS = 6  # so few are all listed
 TEXT_WIDTH = 80
 
 
-def terminal(comparison: Comparison, most: int) -> RenderableType:
-    """The pairs, what they come to, and the queries behind them."""
+def terminal(comparison: Comparison, most: int, *, every: bool = False) -> RenderableType:
+    """What differs, first in a sentence; then the pairs that do, and the queries behind the first of them."""
     from rich.console import Group
     from rich.text import Text
 
-    from bakeoff.report.prose import Prose
+    from bakeoff.report.grid import Prose
 
-    different = sum(pair.p_holm <= ALPHA for pair in comparison.pairs)
-    letters = [f"{letter} = {name}" for letter, name in comparison.letters.items()]
-    parts: list[RenderableType] = [
-        *map(Prose, letters),
-        pairs_table(comparison.pairs, comparison.measure, comparison.means, comparison.relations),
-        Prose(
-            f"{_differing(different, len(comparison.pairs))} significantly over "
-            f"{counted(len(comparison.queries), 'query')} ({_correction(comparison)}, 5%"
-            f"{f'; {WEIGHTED}' if comparison.by_traffic else ''})."
-        ),
-        *map(Prose, alike_note(comparison.pairs)),
-        *_equivalent(comparison),
-        *_narrowed(comparison),
-        *map(Prose, comparison.unmatched),
-    ]
-    for pair, *others in _alike(comparison) if most else ():
-        changes = comparison.changed_most(pair, most)
-        title = f"Differ most, {pair.b} → {pair.a}:" if changes else f"No query differs between {pair.b} and {pair.a}."
-        parts += [Text(""), Prose(title)]
+    pairs = _distinct(comparison)
+    apart = [pair for pair in pairs if pair.p_holm <= ALPHA]
+    shown = pairs if every or len(pairs) <= FEW_PAIRS else apart
+    parts: list[RenderableType] = [Prose(f"{letter} = {name}") for letter, name in comparison.letters.items()]
+    parts.append(Prose(_conclusion(comparison, pairs, apart), "bold"))
+    if pairs:
+        weighted = f"; {WEIGHTED}" if comparison.by_traffic else ""
+        over = f"over {counted(len(comparison.queries), 'query')} (all pairs tested together, 5%{weighted})"
+        parts.append(Prose(f"{_differing(len(apart), len(pairs))} {over}."))
+    if shown:
+        parts.append(pairs_table(shown, _relations(comparison, shown)))
+    if len(shown) < len(pairs):
+        parts.append(Prose(f"{counted(len(pairs) - len(shown), 'pair')} cannot be separated; --all lists every pair."))
+    if len(pairs) < len(comparison.pairs) and not comparison.letters:
+        alike = len(comparison.scores) - len(set(comparison.first_alike.values()))
+        parts.append(
+            Prose(f"{counted(alike, 'row')} {'scores' if alike == 1 else 'score'} like another and count once.")
+        )
+    parts += [*_equivalent(comparison), *_narrowed(comparison), *map(Prose, comparison.unmatched)]
+    if most and (first := next(iter(apart or pairs), None)):
+        changes = comparison.changed_most(first, most)
+        better = first if first.difference >= 0 else first.turned()
         parts += [
-            Prose(
-                f"  {change.a - change.b:+.3f}  {change.b:.3f} → {change.a:.3f}  {change.query}: {_short(change.text)}"
-            )
-            for change in changes
+            Text(""),
+            Prose(f"{better.a} against {better.b}, largest differences of {counted(len(comparison.queries), 'query')}"),
         ]
-        same = [f"{other.b} → {other.a}" for other in others]
-        parts += [Prose(f"  The same, {listed(same)}.")] if changes and same else []
+        for change in changes:
+            a, b = (change.a, change.b) if better is first else (change.b, change.a)
+            parts.append(Prose(_short(f"  {a:.3f} {b:.3f} {change.query}: {change.text}")))
     return Group(*parts)
 
 
-def _correction(comparison: Comparison) -> str:
-    """How many pairs the correction is over, where that is fewer than are tested."""
-    if comparison.distinct == len(comparison.tested):
-        return "Holm"
-    return f"Holm over {counted(comparison.distinct, 'pair')}, as rows that score alike count once"
-
-
-def _alike(comparison: Comparison) -> list[list[PairedDifference]]:
-    """The pairs whose queries are listed, together where both sides score alike: nobody reads the same lines twice."""
-    groups: dict[tuple[str, str], list[PairedDifference]] = {}
+def _distinct(comparison: Comparison) -> list[PairedDifference]:
+    """The pairs that differ on some query, one for all that score alike; the largest differences first."""
     first = comparison.first_alike
-    for pair in _listed(comparison):
-        a, b = first[pair.a], first[pair.b]
-        groups.setdefault((a, b) if a != b else (pair.a, pair.b), []).append(pair)
-    return list(groups.values())
+    by_sides: dict[frozenset[str], PairedDifference] = {}
+    for pair in comparison.pairs:
+        if first[pair.a] != first[pair.b]:
+            by_sides.setdefault(frozenset((first[pair.a], first[pair.b])), pair)
+    return sorted(by_sides.values(), key=lambda pair: -abs(pair.difference))
+
+
+def _conclusion(comparison: Comparison, pairs: Sequence[PairedDifference], apart: Sequence[PairedDifference]) -> str:
+    measure = comparison.measure.label
+    if not pairs and comparison.letters:
+        return f"Nothing changed: {counted(len(comparison.pairs), 'contender')} score alike on every query."
+    if not pairs:
+        return f"All rows score alike on {measure}."
+    if comparison.letters:
+        changed = [pair.a for pair in pairs]
+        sure = f"; {len(apart)} significantly" if apart else ", none significantly"
+        return f"{len(changed)} of {counted(len(comparison.pairs), 'contender')} changed on {measure}{sure}."
+    wins: dict[str, list[str]] = {}
+    for pair in apart:
+        better = pair if pair.difference > 0 else pair.turned()
+        wins.setdefault(better.a, []).append(better.b)
+    if not wins:
+        return f"No row is significantly better than another on {measure}."
+    best = max(wins, key=lambda label: comparison.means[label])
+    return f"{shorten(best)} is better than {enumeration(list(map(shorten, wins[best])))} on {measure}."
+
+
+def _relations(comparison: Comparison, shown: Sequence[PairedDifference]) -> list[str]:
+    known = {(pair.a, pair.b): name for pair, name in zip(comparison.pairs, comparison.relations, strict=False)}
+    return [known[pair.a, pair.b] for pair in shown] if known else []
 
 
 def _differing(different: int, pairs: int) -> str:
@@ -82,7 +104,7 @@ def _differing(different: int, pairs: int) -> str:
 
 
 def _equivalent(comparison: Comparison) -> list[RenderableType]:
-    from bakeoff.report.prose import Prose
+    from bakeoff.report.grid import Prose
 
     if comparison.equivalent_within is None:
         return []
@@ -96,7 +118,7 @@ def _equivalent(comparison: Comparison) -> list[RenderableType]:
 
 
 def _narrowed(comparison: Comparison) -> list[RenderableType]:
-    from bakeoff.report.prose import Prose
+    from bakeoff.report.grid import Prose
 
     shown, tested = len(comparison.pairs), len(comparison.tested)
     if shown == tested:
@@ -104,16 +126,8 @@ def _narrowed(comparison: Comparison) -> list[RenderableType]:
     return [Prose(f"Shown: {shown:,} of {counted(tested, 'pair')}; Holm's correction is over all of them.")]
 
 
-def _listed(comparison: Comparison) -> list[PairedDifference]:
-    if len(comparison.pairs) <= FEW_PAIRS:
-        return list(comparison.pairs)
-    means = comparison.means
-    best = max(means, key=lambda label: means[label])
-    return [pair for pair in comparison.pairs if best in (pair.a, pair.b)]
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
+def _short(line: str) -> str:
+    line = line[:2] + " ".join(line[2:].split())
     return line if len(line) <= TEXT_WIDTH else line[: TEXT_WIDTH - 1] + "…"
 
 
@@ -140,28 +154,3 @@ def as_json(comparison: Comparison, most: int) -> str:
         ],
     }
     return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
-
-
-def gate_lines(gate: Gate) -> RenderableType:
-    """A line for each contender, and the verdict."""
-    from rich.console import Group
-
-    from bakeoff.report.prose import Prose
-
-    parts: list[RenderableType] = []
-    for check in gate.checks:
-        pair = check.pair
-        parts.append(
-            Prose(
-                f"{'FAIL' if check.failed else 'pass'}  {check.contender}: {gate.measure} {check.before:.4f} → "
-                f"{check.after:.4f}, {with_interval(pair)}, "
-                f"p (Holm) {p_text(pair.p_holm)}: {check.reason}",
-                style="bold red" if check.failed else "",
-            )
-        )
-    notes = [*alike_note([check.pair for check in gate.checks]), *gate.notes]
-    parts += [Prose(f"note: {note}", "dim") for note in notes]
-    failed = sum(check.failed for check in gate.checks)
-    verdict = f"gate failed: {failed} of {len(gate.checks)} dropped" if failed else f"gate passed ({gate.measure})"
-    parts.append(Prose(f"{verdict} against {gate.baseline}"))
-    return Group(*parts)

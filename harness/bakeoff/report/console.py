@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -16,7 +17,7 @@ from rich.segment import Segment
 from bakeoff.core.printable import printable
 from bakeoff.core.progress import Advance
 from bakeoff.core.wrapping import screen_width
-from bakeoff.report.prose import Prose
+from bakeoff.report.grid import Prose
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -25,8 +26,26 @@ LASTING = 1.0  # seconds after which work shows a bar
 LINE_EVERY = 30.0  # seconds between two lines where standard error is a pipe or a file
 
 
+# Each in one cell, so that tables keep their widths.
+_ASCII = str.maketrans("★≈━●┊·◦−–…×’ρ─→", "*~-o:.o--~x'r->")
+_WIDE_LOCALES = ("zh", "ja", "ko")  # whose terminals may draw ★ and ━ two cells wide
+
+
+def _draws_signs(encoding: str) -> bool:
+    """Whether a terminal has our signs, each in one cell."""
+    locale = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := os.environ.get(name))), "")
+    try:
+        "★≈━●┊·◦−–…".encode(encoding)
+    except (LookupError, UnicodeEncodeError):
+        return False
+    return not locale.startswith(_WIDE_LOCALES)
+
+
 class Screen(Console):
-    """A console that never cuts a line off: what is wider than the screen is the terminal's to fold."""
+    """A console that never cuts a line off: what is wider than the screen is the terminal's to fold.
+
+    Where it can't draw our signs it draws plain ones.
+    """
 
     def print(self, *objects: Any, **options: Any) -> None:
         """As rich prints, uncropped; a text is wrapped as every sentence is."""
@@ -36,8 +55,10 @@ class Screen(Console):
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Colours are ours; control characters in a text are data, which the terminal must not obey."""
+        plain = not _draws_signs(self.encoding)
         for segment in super().render(renderable, options):
-            yield segment if segment.control else Segment(printable(segment.text), segment.style)
+            text = segment.text.translate(_ASCII) if plain else segment.text
+            yield segment if segment.control else Segment(printable(text), segment.style)
 
 
 def console(*, stderr: bool = False) -> Console:

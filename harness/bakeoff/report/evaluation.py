@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bakeoff_providers.errors import BakeoffError
-from rich.console import Console
 
 from bakeoff.core.paths import vectors_folder
 from bakeoff.core.task import Task
 from bakeoff.lineup.from_python import lineup_of, task_from_python
 from bakeoff.lineup.lineup import DEFAULT_MEASURES, Lineup
 from bakeoff.report import PAGE, render
-from bakeoff.report.grid import Figures, Grid
+from bakeoff.report.first_screen import first_screen_text
 from bakeoff.report.matrix import Line, matrix
+from bakeoff.report.verdict_words import verdict_sentences
 from bakeoff.results.columns import TOTAL, Column, Quantity
 from bakeoff.results.result import Result, TableName
 from bakeoff.results.save import save
@@ -27,9 +26,6 @@ from bakeoff.running.settings import Settings
 
 if TYPE_CHECKING:
     import pandas
-
-WIDTH = 100
-MOST_LINES = 30  # a screen
 
 
 def evaluate(
@@ -42,6 +38,7 @@ def evaluate(
     rounds: int = 3,
     depth: int | None = None,
     seed: int = 42,
+    baseline: str = "",
     cache: bool = True,
     settings: Settings | None = None,
 ) -> Evaluation:
@@ -49,12 +46,14 @@ def evaluate(
 
     A value is a provider's or ranker's name, `embed(texts)` or `embed(texts, role)`, `search(text, k)`, an object with
     the methods of sentence-transformers, LangChain or LlamaIndex, scores by query and document, or a dict as a
-    [[contender]] of a line-up. The task is its name or folder, a `Task`, or BEIR's dicts.
+    [[contender]] of a line-up. The task is its name or folder, a `Task`, or BEIR's dicts. `baseline` names the
+    incumbent: the row that every other one is compared with.
     """
     if isinstance(contenders, Lineup):
         lineup = contenders
         if task is not None:
             lineup = replace(lineup, task=task_from_python(task))
+        lineup = lineup.with_baseline(baseline)
     else:
         lineup = lineup_of(
             contenders,
@@ -65,13 +64,14 @@ def evaluate(
             rounds=rounds,
             depth=depth,
             seed=seed,
+            baseline=baseline,
         )
     return Evaluation(run(lineup, settings or Settings(cache=vectors_folder() if cache else None)))
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a run found. It prints as the matrix with the verdict; notebooks show the same as a table."""
+    """What a run found. It prints as `bakeoff run` does; notebooks show the same as a table."""
 
     outcome: Outcome
     result: Result = field(init=False, repr=False)
@@ -92,8 +92,8 @@ class Evaluation:
 
     @property
     def verdict(self) -> list[str]:
-        """Who wins, who ties, and what can't be told."""
-        return list(self.result.summary.verdict.sentences)
+        """In words; `result.summary.verdict` has the facts."""
+        return verdict_sentences(self.result.summary)
 
     @property
     def not_run(self) -> dict[str, str]:
@@ -117,19 +117,8 @@ class Evaluation:
         return folder / PAGE
 
     def __repr__(self) -> str:
-        target = io.StringIO()
-        console = Console(file=target, width=WIDTH, markup=False, highlight=False, color_system=None)
-        columns, lines = self._shown()
-        table = Grid(["contender", *(Figures(column.head) for column in columns)])
-        for line in lines[:MOST_LINES]:
-            figures = [line.reason] if line.reason else [line.cells[column.key].text for column in columns]
-            table.add_row(line.row.label, *figures, *[""] * (len(columns) - len(figures)))
-        console.print(table)
-        if len(lines) > MOST_LINES:
-            console.print(f"… and {len(lines) - MOST_LINES} more: to_pandas() has them all")
-        for sentence in self.verdict:
-            console.print(sentence)
-        return "\n".join(line.rstrip() for line in target.getvalue().splitlines())
+        """The first screen, as `bakeoff run` prints it."""
+        return first_screen_text(self.result.summary)
 
     def _repr_html_(self) -> str:
         from markupsafe import Markup

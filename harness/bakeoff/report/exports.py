@@ -12,9 +12,11 @@ import msgspec
 
 from bakeoff.core.markdown import inert, markdown_table, section_lines
 from bakeoff.report.matrix import Cell, keys, matrix
-from bakeoff.report.notes import advice, headline, notes, when_and_where
+from bakeoff.report.notes import headline, notes, when_and_where
+from bakeoff.report.sections import text_table
+from bakeoff.report.verdict_words import advice, further_sentences, verdict_sentences
+from bakeoff.results.columns import matrix_table
 from bakeoff.results.schema import Summary
-from bakeoff.results.tables import matrix_table
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -28,7 +30,7 @@ def markdown(summary: Summary) -> str:
     """`matrix.md`."""
     content = matrix(summary)
     lines = [f"# {inert(headline(summary))}", "", *([inert(summary.task.about), ""] if summary.task.about else [])]
-    lines += [*(f"- {inert(line)}" for line in summary.verdict.sentences), ""]
+    lines += [*(f"- {inert(line)}" for line in [*verdict_sentences(summary), *further_sentences(summary)]), ""]
     lines += markdown_table(
         [column.head for column in content.columns],
         [line.texts(content.columns) for line in content.lines],
@@ -36,15 +38,15 @@ def markdown(summary: Summary) -> str:
     )
     lines += ["", "   ".join(keys(summary)), "", *(f"- {inert(line)}" for line in advice(summary))]
     lines += ["", *(f"- {inert(note.sentence)}" for note in notes(summary)), ""]
-    for section in summary.sections:
-        lines += section_lines(section.title, section.head, section.rows, section.notes)
+    for table in map(text_table, summary.sections):
+        lines += section_lines(table.title, table.heads, table.rows, table.notes)
     if summary.trec_eval:
         lines += ["These figures in trec_eval:", "", *(f"    {command}" for command in summary.trec_eval), ""]
     return "\n".join([*lines, inert(when_and_where(summary))]) + "\n"
 
 
 def latex(summary: Summary) -> str:
-    """`matrix.tex`: a booktabs table to \\input; the best in bold, ties in italics."""
+    """`matrix.tex`: a booktabs table to \\input; the leader in bold, what may be best in italics."""
     content = matrix(summary)
     lines = [
         r"% needs \usepackage{booktabs,amssymb}",
@@ -87,14 +89,13 @@ def _inert(value: Any) -> Any:
 def json_bytes(summary: Summary) -> bytes:
     """`matrix.json`: the records with the verdict and what they were measured on."""
     content = {
+        "format": summary.format,
         "name": summary.name,
         "started": summary.started,
         "task": summary.task,
         "measure": summary.verdict.measure,
-        "best": summary.verdict.best,
-        "tie_group": summary.verdict.tie_group,
-        "sentences": summary.verdict.sentences,
-        "recommendations": summary.verdict.recommendations,
+        "verdict": summary.verdict,
+        "text": [*verdict_sentences(summary), *advice(summary)],
         "rows": matrix_table(summary),
     }
     return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"

@@ -6,16 +6,47 @@ import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from bakeoff.report.charts import MISSING, Chart, available, bundle
-from bakeoff.report.templating import embedded, environment, style
+from bakeoff.report.charts import MISSING, Chart, available, bundle, css
 
-_STATIC = Path(__file__).parent / "static"
+_HERE = Path(__file__).parent
+_STATIC = _HERE / "static"
 SCRIPTS = ("common.js", "limits.js", "matrix.js", "charts.js", "queries.js", "start.js")
+
+
+@cache
+def environment(package: Path = _HERE) -> Environment:
+    """The templates of a package, which may extend those here."""
+    templates = Environment(
+        loader=FileSystemLoader([package / "templates", _HERE / "templates"]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    templates.filters["percent"] = lambda share: f"{share:.1%}"
+    return templates
+
+
+def style(*files: Path) -> Markup:
+    """The palette, what all pages share, and a page's own rules."""
+    return Markup(css() + "".join(file.read_text(encoding="utf-8") for file in (_STATIC / "base.css", *files)))
+
+
+def embedded(content: Any) -> Markup:
+    """JSON for a script element: nothing in it can end the element or begin a comment."""
+    text = msgspec.json.encode(content).decode()
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +57,16 @@ class Head:
     is_text: bool = False
 
 
-def document(template: str, content: Mapping[str, Any], data: Any, charts: Sequence[Chart]) -> str:
-    """A whole page. Only the scripts inside may run: an injected one has the wrong hash."""
+def document(
+    template: str, content: Mapping[str, Any], data: Any, charts: Sequence[Chart], package: Path = _HERE
+) -> str:
+    """A whole page, by a template of a package. Only the scripts inside may run: an injected one has the wrong hash."""
     scripts = ["".join((_STATIC / name).read_text(encoding="utf-8") for name in SCRIPTS)]
     specs = [spec for chart in charts for spec in chart.specs]
     if specs:
         scripts.insert(0, bundle().replace("</script", "<\\/script"))
     hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
-    return environment().get_template(template).render(
+    return environment(package).get_template(template).render(
         **content,
         charts=charts,
         missing="" if available() else MISSING,

@@ -15,9 +15,8 @@ from bakeoff.core.files import write_atomic
 from bakeoff.core.printable import counted, listed
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report import charts as drawing
-from bakeoff.report.charts import Chart, colour_of, guarded, inline
+from bakeoff.report.charts import SERIES, Chart, colour_of, guarded, inline, var
 from bakeoff.report.frame import document
-from bakeoff.report.theme import SERIES, var
 from bakeoff.results.schema import Row, Summary
 
 
@@ -90,8 +89,8 @@ def sentences(entries: Sequence[Entry]) -> list[str]:
     """What a reader must know before looking at the lines."""
     first, last = entries[0].summary, entries[-1].summary
     said = [f"{counted(len(entries), 'result')}, {_span(first.started, last.started)}."]
-    if last.verdict.best is not None:
-        best = next(row for row in last.ran if row.label == last.verdict.best)
+    if last.verdict.leader is not None:
+        best = next(row for row in last.ran if row.label == last.verdict.leader)
         value = best.measures[last.verdict.measure].mean
         said.append(f"The latest: {best.label} has the highest {last.label(last.verdict.measure)}: {value:.3f}.")
         said += _moved(entries, best.label, value)
@@ -274,7 +273,7 @@ class ResultLine:
     task: str
     best: str
     measure: str
-    ties: str
+    may_be_best: str
     changes: str
 
 
@@ -285,11 +284,11 @@ def _lines(entries: Sequence[Entry]) -> list[ResultLine]:
 
 
 def _line(entry: Entry, before: Summary | None) -> ResultLine:
-    summary, best, value = entry.summary, entry.summary.verdict.best, ""
+    summary, best, value = entry.summary, entry.summary.verdict.leader, ""
     if best is not None:
         row = next(row for row in summary.ran if row.label == best)
         value = f"{summary.label(summary.verdict.measure)} {row.measures[summary.verdict.measure].mean:.3f}"
-    ties = [label for label in summary.verdict.tie_group if label != best]
+    others = [label for label in summary.verdict.best_set if label != best]
     return ResultLine(
         name=entry.name,
         link=entry.link,
@@ -298,6 +297,6 @@ def _line(entry: Entry, before: Summary | None) -> ResultLine:
         f"{counted(summary.task.queries, 'query')}",
         best=best or "none ran",
         measure=value,
-        ties=listed(ties) if ties else "–",
+        may_be_best=listed(others) if others else "–",
         changes=("; ".join(changes(before, summary)) if before else "") or "–",
     )

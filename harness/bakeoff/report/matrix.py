@@ -4,35 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from bakeoff.core.printable import dollars
-from bakeoff.results.columns import MODEL, STORE, TOTAL, Column, Quantity, columns
-from bakeoff.results.schema import Kept, Row, Summary
-from bakeoff.results.tables import ordered_rows
+from bakeoff.report.groups import name_without_store
+from bakeoff.report.words import words
+from bakeoff.results.columns import MODEL, STORE, TOTAL, Column, Quantity, columns, ordered_rows
+from bakeoff.results.schema import Kept, Row, Standing, Summary
 
-BEST, TIED, EQUIVALENT, DOUBT, MET, MISSED, KEPT = "★", "≈", "≡", "?", "✓", "✗", "†"
+BEST, MAY_BE_BEST, EQUIVALENT, OPEN, DOUBT, MET, MISSED, KEPT = "★", "≈", "≡", "?", "?", "✓", "✗", "†"
 
 
 def keys(summary: Summary) -> list[str]:
     """What the marks of a result's matrix mean, of those that it has."""
     content = matrix(summary)
     marks = {
-        "%" if mark.endswith("%") else mark
+        (column.quantity, mark)
         for line in content.lines
-        for cell in line.cells.values()
-        for mark in cell.marks.split()
+        for column in content.columns
+        if column.key in line.cells
+        for mark in line.cells[column.key].marks.split()
     }
-    test = "stratified paired t-test" if summary.task.weighting else "paired randomisation test"
     cut = next((column.ending for column in content.columns if column.ending), "")
     meanings = {
-        BEST: f"{BEST} best",
-        TIED: f"{TIED} can't be told from the best ({test}, Holm, 5%)",
-        EQUIVALENT: f"{EQUIVALENT} equivalent to the best within the margin asked for",
-        "%": "% beside a row: how often it would be the best over resampled queries; rows that score alike share it",
-        MET: f"{MET} target met",
-        MISSED: f"{MISSED} target missed",
-        DOUBT: f"{DOUBT} timing can't be trusted, see below",
-        KEPT: f"{KEPT} timed in an earlier run, see below",
+        (Quantity.MEASURE, BEST): f"{BEST} leads",
+        (Quantity.MEASURE, MAY_BE_BEST): f"{MAY_BE_BEST} may be best (95%)",
+        (Quantity.MEASURE, EQUIVALENT): f"{EQUIVALENT} as good as the leader within the margin",
+        (Quantity.MEASURE, OPEN): f"{OPEN} open until graded",
+        (Quantity.MEASURE, MET): f"{MET} target met",
+        (Quantity.MEASURE, MISSED): f"{MISSED} target missed",
+        (Quantity.TIME, DOUBT): f"{DOUBT} unreliable timing, see below",
+        (Quantity.TIME, KEPT): f"{KEPT} timed in an earlier run, see below",
     }
     said = [meaning for mark, meaning in meanings.items() if mark in marks]
     return said + ([f"({cut}): of a measure without a cut-off of its own, the places asked for"] if cut else [])
@@ -78,7 +80,7 @@ class Line:
     row: Row
     cells: Mapping[str, Cell] = field(default_factory=dict)
     reason: str = ""
-    in_tie_group: bool = False
+    may_be_best: bool = False
 
     @property
     def type(self) -> str:
@@ -116,25 +118,20 @@ def matrix(summary: Summary) -> Matrix:
     return Matrix(tuple(heads), tuple(_line(row, summary, heads, best) for row in ordered_rows(summary)))
 
 
-def short_name(row: Row) -> str:
-    """The contender without its store, which has a column of its own."""
-    return row.label.removesuffix(f"+{row.store}")
-
-
 def _line(row: Row, summary: Summary, heads: Sequence[Column], best: Mapping[str, float]) -> Line:
     if row.not_run is not None:
-        texts = {MODEL.key: Cell(short_name(row), "lost"), STORE.key: Cell(row.store or "–", "lost")}
-        return Line(row, texts, f"not run: {row.not_run}")
+        texts = {MODEL.key: Cell(name_without_store(row), "lost"), STORE.key: Cell(row.store or "–", "lost")}
+        return Line(row, texts, f"not run: {row.reason}")
     cells = {
-        MODEL.key: Cell(short_name(row), "scale" if row.row_type == "baseline" else "name"),
+        MODEL.key: Cell(name_without_store(row), "scale" if row.row_type == "baseline" else "name"),
         STORE.key: Cell(row.store or "–"),
     }
-    tied = False
+    may_be_best = False
     for column in heads:
         match column.quantity:
             case Quantity.MEASURE:
                 cell = _measure(row, column, summary, best[column.key])
-                tied |= column.decides and cell.state in ("best", "tied")
+                may_be_best |= column.decides and cell.state in ("best", "tied")
             case Quantity.TIME:
                 cell = _time(row, column)
             case Quantity.MONEY:
@@ -147,8 +144,10 @@ def _line(row: Row, summary: Summary, heads: Sequence[Column], best: Mapping[str
                 cell = UNKNOWN if share is None else Cell(f"{share:.2f}", value=share)
             case Quantity.TEXT:
                 continue
+            case _:
+                assert_never(column.quantity)
         cells[column.key] = cell
-    return Line(row, cells, in_tie_group=tied)
+    return Line(row, cells, may_be_best=may_be_best)
 
 
 def _measure(row: Row, column: Column, summary: Summary, best: float) -> Cell:
@@ -157,20 +156,13 @@ def _measure(row: Row, column: Column, summary: Summary, best: float) -> Cell:
     interval = ""
     if value.low is not None and value.high is not None:
         interval = f"[{value.low:.2f}, {value.high:.2f}]"
-    state, marks = "", []
+    state = ""
+    marks: list[str] = []
     standing = summary.verdict.standings.get(row.label) if column.decides else None
-    equivalent = standing is not None and standing.relation == "equivalent"
-    # what is as good and shows the same figure has the same mark: nobody can see the digits that differ
-    shows_best = (row.ties.get(measure) or equivalent) and f"{value.mean:.3f}" == f"{best:.3f}"
-    ranks = column.ranks and row.row_type != "baseline" and summary.verdict.best is not None
-    if ranks and (round(value.mean, 12) == best or shows_best):
-        state, marks = "best", [BEST]
-    elif equivalent:
-        state, marks = "tied", [EQUIVALENT]
-    elif row.ties.get(measure):
-        state, marks = "tied", [TIED]
-    if standing and marks:
-        marks.append(f"{standing.probability:.0%}")
+    if standing is not None:
+        state, marks = _standing_marks(standing)
+    elif column.ranks and row.row_type != "baseline" and not column.decides and round(value.mean, 12) == best:
+        state = "best"
     if measure in row.targets:
         marks.append(MET if row.targets[measure] else MISSED)
     scale = {other.label: other.measures[measure].mean for other in summary.rows if other.row_type == "baseline"}
@@ -186,11 +178,24 @@ def _measure(row: Row, column: Column, summary: Summary, best: float) -> Cell:
     )
 
 
+def _standing_marks(standing: Standing) -> tuple[str, list[str]]:
+    match standing.mark:
+        case "leads":
+            return "best", [BEST]
+        case "may be best":
+            return "tied", [EQUIVALENT if standing.equivalent else MAY_BE_BEST]
+        case "worse":
+            marks = [EQUIVALENT] if standing.equivalent else [OPEN] if standing.open else []
+            return "tied" if standing.equivalent else "", marks
+        case _:
+            assert_never(standing.mark)
+
+
 def _time(row: Row, column: Column) -> Cell:
     figure, samples = column.value(row), column.samples(row)
     if figure is None:
         return Cell("–", "empty", hint=f"{samples} samples are too few" if samples else "")
-    doubts = list(row.latency.doubts) if row.latency else []
+    doubts = [words(doubt) for doubt in row.latency.doubts] if row.latency else []
     marks = [DOUBT] if doubts else []
     if row.latency and (kept := row.latency.kept) and column.name in (*kept.stages, TOTAL.name):
         marks.append(KEPT)

@@ -1,4 +1,4 @@
-"""The words around the matrix: notes on its figures, the headline, the advice by use, when and where it was made."""
+"""The words around the matrix: notes on its figures, the headline, when and where it was made."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Literal
 from bakeoff.core.figures import Loss
 from bakeoff.core.printable import counted
 from bakeoff.report.matrix import DOUBT, KEPT, kept_words
+from bakeoff.report.words import words
 from bakeoff.results.schema import Summary
 
+NO_COSINE = 0.5  # a similarity that is further off was not worked out from codes, either
 NoteTopic = Literal["warning", "loss", "doubt", "kept", "stable"]
 
 
@@ -30,15 +32,15 @@ class Note:
 
 def notes(summary: Summary) -> list[Note]:
     """Warnings, what approximate indexes lost, doubts about timings, timings of earlier runs, stability."""
-    every = [Note("warning", warning) for warning in summary.warnings]
+    every = [Note("warning", words(warning)) for warning in summary.warnings]
     doubted: dict[str, list[str]] = {}
     warned: dict[str, list[str]] = {}
     lost: dict[str, list[str]] = {}
     kept: dict[str, list[str]] = {}
     for row in summary.rows:
-        for warning in dict.fromkeys(row.warnings):
+        for warning in dict.fromkeys(map(words, row.warnings)):
             warned.setdefault(warning, []).append(row.label)
-        for doubt in row.latency.doubts if row.latency else []:
+        for doubt in map(words, row.latency.doubts if row.latency else []):
             doubted.setdefault(doubt, []).append(row.label)
         if row.latency and row.latency.kept:
             kept.setdefault(kept_words(row.latency.kept), []).append(row.label)
@@ -67,12 +69,14 @@ def _index_loss(loss: Loss) -> str:
     change = f"of which the index lost {lost:.3f}"
     if lost < 0:
         change = f"and by chance {-lost:.3f} more with what the index returns"
-    if lost == 0 and round(loss.recall, 3) == 1 and not loss.short:
+    no_cosines = loss.score_error > NO_COSINE
+    if lost == 0 and round(loss.recall, 3) == 1 and not loss.short and not no_cosines:
         return "the index lost 0.000 of NDCG@10; recall@10 against exact search 1.000"
     return (
         f"NDCG@10 {loss.ndcg_exact:.3f} under exact search, {change}; "
         f"recall@10 against exact search {loss.recall:.3f}"
         + (f"; {queries} got shorter lists than there were documents for" if loss.short else "")
+        + (f"; its scores are no cosines (up to {loss.score_error:.3g} off)" if no_cosines else "")
     )
 
 
@@ -97,11 +101,6 @@ def headline(summary: Summary) -> str:
         f"top {summary.lineup['depth']}, {counted(summary.lineup['rounds'], 'round')}"
         + (f"; {task.weighting}" if task.weighting else "")
     )
-
-
-def advice(summary: Summary) -> list[str]:
-    """The recommendations by use, a line each."""
-    return [f"{choice.use}: {choice.label or 'none'}. {choice.why}" for choice in summary.verdict.recommendations]
 
 
 def when_and_where(summary: Summary) -> str:

@@ -10,10 +10,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from bakeoff.evaluation.measures import Measure
+from bakeoff.report.verdict_words import no_time, score_and_price
 from bakeoff.results.columns import INDEX, PER_MILLION, TOTAL, Column
-from bakeoff.results.recommend import no_time, p50
+from bakeoff.results.picks import is_advisable, p50
 from bakeoff.results.schema import Detailed, QueryInfo, Summary
-from bakeoff.statistics.constants import ALPHA
 
 SHOWN = 10  # places of each ranking that a query shows
 MISSED = 20  # relevant documents whose places are shown
@@ -61,10 +61,9 @@ def payload(summary: Summary, detailed: Detailed) -> dict[str, Any]:
     measure = Measure.parse(summary.verdict.measure)
     return {
         "measure": measure.label,
-        "best": summary.verdict.best,
+        "best": summary.verdict.leader,
         "rows": _rows(summary),
         "pairs": _pairs(summary),
-        "alpha": ALPHA,
         "limits": [limit.key for limit in LIMITS],
     } | _queries(summary, detailed, measure)
 
@@ -77,6 +76,8 @@ def _rows(summary: Summary) -> list[dict[str, Any]]:
             "mean": row.measures[summary.verdict.measure].mean,
             **{limit.key: limit.column.value(row) for limit in LIMITS},
             "local": row.local,
+            "advisable": is_advisable(row, summary.verdict),
+            "price": score_and_price(summary, row),
             **({"untimed": no_time(row)} if p50(row) is None else {}),
         }
         for row in summary.ran

@@ -2,55 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
+from bakeoff.report.groups import shorten
 from bakeoff.report.matrix import DOUBT
+from bakeoff.report.numbers import MINUS
+from bakeoff.report.words import words
 from bakeoff.statistics.constants import ALPHA
 
 if TYPE_CHECKING:
     from bakeoff.report.grid import Grid
 
 MOST_DOUBTS = 5  # said below the table; each pair has its mark
-ALIKE = (
-    f"{0:+.4f} with an interval: no query differs; the interval is what other queries might still show, "
-    "wide where there are few."
-)
 
 
-def pairs_table(
-    pairs: Sequence[PairedDifference], measure: Measure, means: Mapping[str, float], relations: Sequence[str] = ()
-) -> Grid:
-    """A row for each pair; a difference that Holm's correction leaves significant stands out.
+def pairs_table(pairs: Sequence[PairedDifference], relations: Sequence[str] = ()) -> Grid:
+    """A row for each pair, the better one first; a significant difference stands out.
 
-    `relations` say in a word what a is to b, where a margin of equivalence was given.
+    `relations` say in a word what the pair is, where a margin of equivalence was given.
     """
     from rich.text import Text
 
-    from bakeoff.report.grid import Figures, Grid
-    from bakeoff.report.prose import Prose
+    from bakeoff.report.grid import Figures, Grid, Prose
 
-    figures = ("mean a", "mean b", "difference [95%]", "p", "p (Holm)", "effect", "wins/ties/losses")
-    table = Grid(["a", "b", *(Figures(head) for head in figures), *(["a is"] if relations else [])])
-    table.title, table.keys = f"{measure.label}, a − b", 2
-    for at, pair in enumerate(pairs):
-        style = "bold" if pair.p_holm <= ALPHA else ""
+    heads = map(Figures, ("by", "95% interval", "p", "won", "lost"))
+    table = Grid(["better", "worse", *heads, *(["verdict"] if relations else [])], keys=2)
+    for at, given in enumerate(pairs):
+        pair = given if given.difference >= 0 else given.turned()
+        ends = (
+            "–" if pair.low is None or pair.high is None else f"{pair.low:.3f} to {pair.high:.3f}".replace("-", MINUS)
+        )
         cells = (
-            pair.a,
-            pair.b,
-            f"{means[pair.a]:.4f}",
-            f"{means[pair.b]:.4f}",
-            with_interval(pair) + (f" {DOUBT}" if pair.doubt else ""),
-            p_text(pair.p),
-            p_text(pair.p_holm),
-            "–" if pair.effect is None else f"{pair.effect:+.2f}",
-            f"{pair.wins}/{pair.ties}/{pair.losses}",
+            shorten(pair.a),
+            shorten(pair.b),
+            f"{pair.difference:.3f}",
+            ends + (f" {DOUBT}" if pair.doubt else ""),
+            f"{pair.p_holm:.3f}" if pair.p_holm >= 0.001 else "<0.001",
+            str(pair.wins),
+            str(pair.losses),
             *relations[at : at + 1],
         )
-        table.add_row(*(Text(cell, style=style) for cell in cells))
-    if doubts := [f"{DOUBT} {pair.a}, {pair.b}: {pair.doubt}" for pair in pairs if pair.doubt]:
+        table.add_row(*(Text(cell, style="bold" if pair.p_holm <= ALPHA else "") for cell in cells))
+    if doubts := [f"{DOUBT} {pair.a}, {pair.b}: {words(pair.doubt)}" for pair in pairs if pair.doubt]:
         shown = [
             *doubts[:MOST_DOUBTS],
             *([f"… and {len(doubts) - MOST_DOUBTS} more"] if len(doubts) > MOST_DOUBTS else []),
@@ -59,21 +55,10 @@ def pairs_table(
     return table
 
 
-def with_interval(pair: PairedDifference, digits: int = 4) -> str:
-    """The difference and its interval, where it has one."""
-    if pair.low is None or pair.high is None:
-        return f"{pair.difference:+.{digits}f}"
-    return f"{pair.difference:+.{digits}f} [{pair.low:+.{digits}f}, {pair.high:+.{digits}f}]"
-
-
 def difference_text(pair: PairedDifference, measure: Measure) -> str:
-    """The difference and its interval; of logarithms where the measure's values are these and its figure is not."""
-    return with_interval(pair) + ("" if measure.figure(0.0) == 0.0 else " in logarithms")
-
-
-def alike_note(pairs: Sequence[PairedDifference]) -> list[str]:
-    """What an interval around no difference at all means, where there is such a row: it looks like a mistake."""
-    return [ALIKE] if any(pair.low and not (pair.wins or pair.losses) for pair in pairs) else []
+    """The difference and its interval, where it has one; of logarithms where the measure's values are these."""
+    ends = "" if pair.low is None or pair.high is None else f" [{pair.low:+.4f}, {pair.high:+.4f}]"
+    return f"{pair.difference:+.4f}{ends}" + ("" if measure.figure(0.0) == 0.0 else " in logarithms")
 
 
 def p_text(p: float) -> str:

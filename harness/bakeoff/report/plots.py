@@ -1,4 +1,4 @@
-"""The charts of a result, from its two files alone: quality against its price, cut-offs, categories, queries, time."""
+"""The charts of a result, from its two files alone: scores against price, cut-offs, categories, queries, time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from bakeoff.evaluation.measures import MEASURES, Measure
-from bakeoff.report.charts import Chart, colour_of, colours, few_ticks, guarded, inline, shape_of
-from bakeoff.report.matrix import short_name
-from bakeoff.report.theme import var
+from bakeoff.report.charts import Chart, colour_of, colours, few_ticks, guarded, inline, shape_of, var
+from bakeoff.report.groups import name_without_store
 from bakeoff.results.columns import PER_MILLION, TOTAL, Column
 from bakeoff.results.schema import Detailed, Row, Summary
 from bakeoff.statistics.pareto import pareto_front
@@ -28,7 +27,7 @@ def latencies(summary: Summary, detailed: Detailed, palette: Mapping[str, str]) 
     import altair as alt
 
     samples = {contender.label: contender.timing for contender in detailed.contenders}
-    models = {row.label: short_name(row) for row in summary.rows}
+    models = {row.label: name_without_store(row) for row in summary.rows}
     title = "Latency"
     panels = []
     for what, pick in STAGES:
@@ -75,15 +74,15 @@ NARROW = 520  # pixels below which labels of categories are set at an angle
 
 def charts(summary: Summary, detailed: Detailed) -> list[Chart]:
     """Every chart that this result has figures for."""
-    if summary.verdict.best is None:
+    if summary.verdict.leader is None:
         return []
     palette = colours(summary)
-    by_category = f"{summary.label(summary.verdict.measure)} by category"
+    label = summary.label(summary.verdict.measure)
     return [
-        guarded("quality-latency", "Quality against latency", lambda: _against(summary, palette, LATENCY)),
-        guarded("quality-cost", "Quality against cost", lambda: _against(summary, palette, COST)),
+        guarded("quality-latency", f"{label} against latency", lambda: _against(summary, palette, LATENCY)),
+        guarded("quality-cost", f"{label} against cost", lambda: _against(summary, palette, COST)),
         guarded("measures-k", "Measures against k", lambda: _cuts(summary, palette)),
-        guarded("categories", by_category, lambda: _heat(summary, detailed)),
+        guarded("categories", f"{label} by category", lambda: _heat(summary, detailed)),
         guarded("differences", "Query by query", lambda: _differences(summary, detailed)),
         guarded("latency", "Latency", lambda: latencies(summary, detailed, palette)),
     ]
@@ -99,7 +98,7 @@ def front_of(points: Mapping[str, tuple[float, float]]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Something that one wants less of, as the axis of a chart of quality."""
+    """Something that one wants less of, as the axis of a chart."""
 
     key: str
     what: str
@@ -114,12 +113,12 @@ COST = Price("quality-cost", "cost", PER_MILLION, "$ for a million documents", "
 
 
 def _against(summary: Summary, palette: Mapping[str, str], price: Price) -> Chart:
-    """Quality against something that one wants less of."""
+    """The deciding measure against something that one wants less of."""
     import altair as alt
 
     measure, label = summary.verdict.measure, summary.label(summary.verdict.measure)
     key, what, axis, scale = price.key, price.what, price.axis, price.scale
-    title = f"Quality against {what}"
+    title = f"{label} against {what}"
     figures = {row.label: price.column.value(row) for row in summary.ran}
     means = {row.label: row.measures[measure].mean for row in summary.ran}
     known = {name: (value, means[name]) for name, value in figures.items() if value is not None}
@@ -134,8 +133,9 @@ def _against(summary: Summary, palette: Mapping[str, str], price: Price) -> Char
     front = front_of({name: point for name, point in known.items() if name not in kept})
     values = [
         {
-            "contender": row.label, "model": short_name(row), "store": row.store or "none", "x": known[row.label][0],
-            "y": known[row.label][1], "low": row.measures[measure].low, "high": row.measures[measure].high,
+            "contender": row.label, "model": name_without_store(row), "store": row.store or "none",
+            "x": known[row.label][0], "y": known[row.label][1],
+            "low": row.measures[measure].low, "high": row.measures[measure].high,
             "front": row.label in front, "odd": row.label in front[1::2], "kept": row.label in kept,
         }
         for row in summary.ran if row.label in known
@@ -191,7 +191,7 @@ def alike(summary: Summary) -> dict[str, list[Row]]:
     groups: dict[tuple[str, tuple[float, ...]], list[Row]] = {}
     for row in summary.ran:
         means = tuple(round(value.mean, 9) for value in row.measures.values())
-        groups.setdefault((short_name(row), means), []).append(row)
+        groups.setdefault((name_without_store(row), means), []).append(row)
     several: dict[str, int] = {}
     for name, _ in groups:
         several[name] = several.get(name, 0) + 1
@@ -211,7 +211,7 @@ def _cuts(summary: Summary, palette: Mapping[str, str]) -> Chart:
             if measure.k is None or measure != Measure.of(measure.name, k=measure.k):
                 continue
             families.setdefault(measure.name, []).append(
-                {"contender": name, "model": short_name(rows[0]), "k": measure.k, "mean": value.mean,
+                {"contender": name, "model": name_without_store(rows[0]), "k": measure.k, "mean": value.mean,
                  "low": value.low, "high": value.high}
             )  # fmt: skip
     panels = []
@@ -327,7 +327,7 @@ def opponents(summary: Summary) -> tuple[str, str]:
     """The best, and the next one whose scores are not all the same."""
     measure = summary.verdict.measure
     ran = sorted(summary.ran, key=lambda row: -round(row.measures[measure].mean, 12))
-    best = summary.verdict.best or ran[0].label
+    best = summary.verdict.leader or ran[0].label
     mine = next(row for row in ran if row.label == best).measures[measure].mean
     others = [row for row in ran if row.label != best]
     return best, next((row for row in others if abs(row.measures[measure].mean - mine) > 1e-12), others[0]).label

@@ -8,15 +8,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bakeoff.core.figures import Section
+from bakeoff.core.facts import Section
 from bakeoff.core.printable import counted
-from bakeoff.lineup.toml import lineup_text
+from bakeoff.lineup.lineup import lineup_text
 from bakeoff.report import plots
 from bakeoff.report.charts import Chart, available, colours, shapes
 from bakeoff.report.frame import Head, document
-from bakeoff.report.matrix import Bar, keys, matrix, short_name
+from bakeoff.report.groups import name_without_store
+from bakeoff.report.matrix import Bar, keys, matrix
 from bakeoff.report.notes import Note, notes
 from bakeoff.report.page_data import LIMITS, payload, shown_contenders
+from bakeoff.report.sections import text_table
+from bakeoff.report.verdict_words import Findings, further_sentences, pick_lines, verdict_sentences
 from bakeoff.results.schema import Cost, Detailed, Latency, Row, Summary
 
 Facts = list[tuple[str, str]]
@@ -53,10 +56,9 @@ def run_facts(summary: Summary) -> Facts:
     """When, where, with what, how often."""
     machine, lineup = summary.machine, summary.lineup
     versions = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
-    tests = "sign-flip randomisation test, Holm over all distinct pairs; bootstrap or exact intervals"
+    tests = "confidence set of the best (max-T), exact intervals of means, pairs guarded against rare failures"
     if weighting := summary.task.weighting:
-        intervals = "intervals by Student and bootstrap, or exact"
-        tests = f"{weighting}; stratified t-tests, {intervals}, Holm over all distinct pairs"
+        tests = f"{weighting}; {tests}"
     return [
         ("Made", f"{summary.started}, in {summary.seconds:.1f} s"),
         ("Machine", f"{machine.cpu}, {machine.cores} cores, {machine.memory_gb:g} GB, {machine.system}"),
@@ -128,11 +130,13 @@ def page(summary: Summary, detailed: Detailed, charts: Sequence[Chart] | None = 
     if charts is None:
         charts = plots.charts(summary, detailed) if available() else []
     palette = colours(summary)
-    labelled = {row.label: palette[name] for row in summary.rows if (name := short_name(row)) in palette}
+    labelled = {row.label: palette[name] for row in summary.rows if (name := name_without_store(row)) in palette}
     names = [contender.label for contender in detailed.contenders]
     content = {
         "summary": summary,
         "measure": summary.label(summary.verdict.measure),
+        "sentences": [*verdict_sentences(summary), *further_sentences(summary)],
+        "picks": pick_lines(Findings(summary)),
         "limits": LIMITS,
         "matrix": matrix(summary),
         "notes": [*notes(summary), *_left_out(summary, detailed)],
@@ -164,5 +168,6 @@ def _left_out(summary: Summary, shown: Detailed) -> list[Note]:
 
 def _section(section: Section) -> dict[str, Any]:
     """A table of the task's kind: its first column names the row."""
-    heads = [Head(name, is_text=place == 0) for place, name in enumerate(section.head)]
-    return {"title": section.title, "heads": heads, "rows": section.rows, "notes": section.notes}
+    table = text_table(section)
+    heads = [Head(name, is_text=place == 0) for place, name in enumerate(table.heads)]
+    return {"title": table.title, "heads": heads, "rows": table.rows, "notes": table.notes}

@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from bakeoff.core.printable import counted
-from bakeoff.report.matrix import BEST, TIED
-from bakeoff.report.pairs import alike_note, pairs_table
+from bakeoff.report.groups import shorten
+from bakeoff.report.matrix import BEST, MAY_BE_BEST
+from bakeoff.report.numbers import alternatives, enumeration, interval, short_label
 from bakeoff.results.score import ScoredRuns
 
 if TYPE_CHECKING:
@@ -19,41 +21,55 @@ if TYPE_CHECKING:
 
 
 def terminal(scored: ScoredRuns, *, per_query: bool = False) -> RenderableType:
-    """Runs by measures with intervals; for several runs the pairs on the first measure, the one that decides."""
+    """Which run leads and which may be best, by the first measure; then runs by measures with intervals."""
     from rich.console import Group
     from rich.text import Text
 
-    from bakeoff.report.grid import Figures, Grid
-    from bakeoff.report.prose import Prose
+    from bakeoff.report.grid import Figures, Grid, Prose
 
-    table = Grid(["run", *(Figures(f"{measure.label} [95%]") for measure in scored.measures)])
-    table.title = f"{counted(len(scored.queries), 'query')}, sorted in {scored.precision} precision"
-    for name in sorted(scored.runs, key=lambda run: -scored.mean(run, scored.measures[0])):
-        table.add_row(Text(name), *(Text(_cell(scored, name, measure)) for measure in scored.measures))
-    parts: list[RenderableType] = []
-    if per_query:
-        parts += [_per_query(scored), Text("")]
+    first, group = scored.measures[0], scored.best.get(scored.measures[0], [])
+    others = scored.measures[1:]
+    heads = [
+        Figures(first.label),
+        Figures("95% interval"),
+        *(Figures(short_label(measure.label)) for measure in others),
+    ]
+    table = Grid(["", "run", *heads], keys=2)
+    for name in sorted(scored.runs, key=lambda run: -scored.mean(run, first)):
+        mark = "" if name not in group else BEST if _leads(scored, name) else MAY_BE_BEST
+        means = [f"{scored.mean(name, measure):.4f}" for measure in scored.measures]
+        table.add_row(mark, Text(shorten(name)), means[0], _ends(scored, name), *means[1:])
+    parts: list[RenderableType] = [_per_query(scored), Text("")] if per_query else []
+    if group:
+        parts.append(Prose(_conclusion(scored, group), "bold"))
     parts.append(table)
-    if scored.pairs:
-        first = scored.measures[0]
-        parts.append(Prose(f"{BEST} best   {TIED} can't be told from the best (Holm, 5%)", "dim"))
-        parts += [
-            Text(""),
-            pairs_table(scored.pairs[first], first, {run: scored.mean(run, first) for run in scored.runs}),
-            *map(Prose, alike_note(scored.pairs[first])),
-        ]
-    parts += [Prose(f"note: {note}", "yellow") for note in scored.notes]
-    return Group(*parts)
+    if group:
+        parts.append(Prose(f"{BEST} leads  {MAY_BE_BEST} may be best (95%)", "dim"))
+    queries = counted(len(scored.queries), "query")
+    parts.append(Prose(f"{queries}, relevant = grade ≥ {scored.rel}, sorted in {scored.precision} precision", "dim"))
+    return Group(*parts, *(Prose(f"note: {note}", "yellow") for note in scored.notes))
 
 
-def _cell(scored: ScoredRuns, run: str, measure: Any) -> str:
-    low, high = scored.intervals[run][measure]
-    interval = "" if math.isnan(low) else f" [{low:.3f}, {high:.3f}]"
-    group = scored.best.get(measure, [])
-    mean = scored.mean(run, measure)
-    equals_best = bool(group) and round(mean, 12) == round(scored.mean(group[0], measure), 12)
-    mark = f" {BEST}" if equals_best else f" {TIED}" if run in group else "  " if group else ""
-    return f"{mean:.4f}{interval}{mark}"
+def _leads(scored: ScoredRuns, run: str) -> bool:
+    first = scored.measures[0]
+    highest = max(scored.mean(other, first) for other in scored.runs)
+    return round(scored.mean(run, first), 12) == round(highest, 12)
+
+
+def _conclusion(scored: ScoredRuns, group: Sequence[str]) -> str:
+    measure = scored.measures[0].label
+    leaders, rivals = [[shorten(run) for run in group if _leads(scored, run) == leads] for leads in (True, False)]
+    verb = "leads" if len(leaders) == 1 else "lead"
+    if not rivals:
+        is_best = f"{leaders[0]} is best" if len(leaders) == 1 else f"{enumeration(leaders)} {verb}"
+        return f"{is_best} on {measure}."
+    queries = counted(len(scored.queries), "query")
+    return f"{enumeration(leaders)} {verb} on {measure}, but {queries} cannot separate it from {alternatives(rivals)}."
+
+
+def _ends(scored: ScoredRuns, run: str) -> str:
+    low, high = scored.intervals[run][scored.measures[0]]
+    return "–" if math.isnan(low) else interval(low, high)
 
 
 def _per_query(scored: ScoredRuns) -> RenderableType:
@@ -101,9 +117,10 @@ def as_json(scored: ScoredRuns, *, per_query: bool = False) -> str:
     content = {
         "queries": len(scored.queries),
         "precision": scored.precision,
+        "rel": scored.rel,
         "runs": runs,
         "pairs": {str(measure): pairs for measure, pairs in scored.pairs.items()},
-        "tied_with_best": {str(measure): group for measure, group in scored.best.items()},
+        "best_set": {str(measure): group for measure, group in scored.best.items()},
         "notes": scored.notes,
     }
     return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"

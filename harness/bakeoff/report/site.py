@@ -15,6 +15,7 @@ from bakeoff.core.local_server import LocalHandler, LocalServer, right_length
 from bakeoff.report import PAGE, history
 from bakeoff.report.history import Entry
 from bakeoff.results import schema as results
+from bakeoff.results.current import current_summary
 
 HOST = "127.0.0.1"
 log = logging.getLogger(__name__)
@@ -30,7 +31,7 @@ def _read(folder: Path) -> tuple[list[Entry], list[str]]:
     readable, problems = [], []
     for path in results.find(folder):
         try:
-            summary = results.read_summary(path)
+            summary = current_summary(path)
         except InputError as error:
             problems.append(f"{path.name} can't be read: {error}")
             continue

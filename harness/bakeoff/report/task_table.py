@@ -6,13 +6,18 @@ from typing import TYPE_CHECKING
 
 from bakeoff.core.markdown import inert, section_lines
 from bakeoff.evaluation.measures import Measure
-from bakeoff.report.pairs import ALIKE, p_text
+from bakeoff.report.pairs import p_text
 from bakeoff.results.task_table import TaskTable
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.nested import NestedDifference
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+ALIKE = (
+    f"{0:+.4f} with an interval: no query differs; the interval is what other queries might still show, "
+    "wide where there are few."
+)
 
 TASKS = "tasks"
 Block = tuple[str, list[str], list[list[str]]]  # title, heads, rows
@@ -79,8 +84,7 @@ def terminal(table: TaskTable) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    from bakeoff.report.grid import Figures, Grid
-    from bakeoff.report.prose import Prose
+    from bakeoff.report.grid import Figures, Grid, Prose
 
     parts: list[RenderableType] = []
     for title, heads, rows in blocks(table):

@@ -1,4 +1,4 @@
-"""A result for a terminal: the verdict first, then the matrix, then the details; long tables stay on the page."""
+"""All figures of a result for a terminal: the verdict first, then the matrix, then notes and tables."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from bakeoff.core.figures import Section
-from bakeoff.report.grid import Figures, Grid
+from bakeoff.report.grid import Figures, Grid, Prose
 from bakeoff.report.matrix import Matrix, keys, matrix
-from bakeoff.report.notes import advice, headline, notes
-from bakeoff.report.prose import Prose
+from bakeoff.report.notes import headline, notes
+from bakeoff.report.sections import TextTable, text_table
+from bakeoff.report.verdict_words import advice, further_sentences, verdict_sentences
 from bakeoff.results.columns import COST, MODEL, STORE, TOTAL, Column
 from bakeoff.results.schema import Summary
 
-STYLES = {"name": "bold", "scale": "italic", "best": "bold green", "tied": "green", "doubt": "yellow", "lost": "dim"}
-SECTION_ROWS = 12  # longer tables of a kind of task are on the page
-ALL_SECTION_ROWS = 24
+STYLES = {"name": "bold", "scale": "italic", "best": "bold", "doubt": "yellow", "lost": "dim"}
 KEYS = (MODEL.key, STORE.key)
 
 
 def terminal(summary: Summary, *, wide: bool = False) -> RenderableType:
-    """All of a result in one screen or two; `wide` keeps the matrix in one table, however wide the screen is."""
+    """All of a result; `wide` keeps the matrix in one table, however wide the screen is."""
     content = matrix(summary)
     lost = [line for line in content.lines if line.reason]  # a reason may be long: it would widen a column
     parts: list[RenderableType] = [Prose(headline(summary), "bold")]
     parts += [Prose(summary.task.about)] if summary.task.about else []
     parts += [Text("")]
-    parts += [Prose(sentence) for sentence in summary.verdict.sentences]
+    parts += [Prose(sentence) for sentence in [*verdict_sentences(summary), *further_sentences(summary)]]
     parts += [Text(""), *(Prose(line) for line in advice(summary))]
     parts += [_FittedMatrix(content, wide)]
     parts += [Prose(f"{line.row.label} {line.reason}", STYLES["lost"]) for line in lost]
     parts += [_Legend(keys(summary)), Text("")]
     parts += [Prose(note.sentence, "yellow" if note.topic == "doubt" else "dim") for note in notes(summary)]
-    return Group(*parts, *_sections(summary.sections))
+    for section in map(text_table, summary.sections):
+        parts += [Text(""), _section(section), *(Prose(note, "dim") for note in section.notes)]
+    return Group(*parts)
 
 
 class _FittedMatrix:
@@ -81,26 +81,11 @@ def _table(content: Matrix, columns: Sequence[Column], *, wide: bool = False) ->
     return table
 
 
-def _sections(sections: Sequence[Section]) -> list[RenderableType]:
-    """The short tables of a kind of task; a line names those that are only on the page."""
-    parts: list[RenderableType] = []
-    left, room = [], ALL_SECTION_ROWS
-    for section in sections:
-        if len(section.rows) > min(SECTION_ROWS, room):
-            left.append(f"{section.title} ({len(section.rows)} rows)")
-            continue
-        room -= len(section.rows)
-        parts += [Text(""), _section(section), *(Prose(note, "dim") for note in section.notes)]
-    if left:
-        parts += [Text(""), Prose(f"On the page: {'; '.join(left)}.")]
-    return parts
-
-
-def _section(section: Section) -> RenderableType:
+def _section(section: TextTable) -> RenderableType:
     title = Text(section.title, style="bold")
-    if not section.head:
+    if not section.heads:
         return title
-    name, *figures = section.head
+    name, *figures = section.heads
     table = Grid([name, *(Figures(head) for head in figures)])
     for cells in section.rows:
         table.add_row(*cells)

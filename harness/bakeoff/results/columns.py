@@ -1,13 +1,18 @@
-"""The columns of the matrix as values: every report reads these, and none knows a column by its text or place."""
+"""The columns of the matrix as values: every report reads these, and none knows a column by its text or place.
+
+A result is also plain tables, lists of flat records: what exports, notebooks and data frames are made from.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
-from bakeoff.results.recommend import index_mb, price, query_price
-from bakeoff.results.schema import Row, Summary
+from bakeoff.core.facts import Fact
+from bakeoff.results.picks import index_mb, price, query_price
+from bakeoff.results.schema import Detailed, Row, Standing, Summary
 
 
 class Quantity(StrEnum):
@@ -117,12 +122,8 @@ def judged_columns(summary: Summary) -> list[Column]:
 
 
 def _measure_column(measure: str, summary: Summary, cut: int | None) -> Column:
-    """`cut` is where every ranking ends, which the head says of a measure that has no cut-off of its own.
-
-    A measure by which no row was tested against the best orders nobody.
-    """
+    """`cut` is where every ranking ends, which the head says of a measure that has no cut-off of its own."""
     label, decides = summary.label(measure), measure == summary.verdict.measure
-    tested = [row.ties for row in summary.ran if row.ties]
     ending = f"top {cut}" if cut and "@" not in measure else ""
     name = f"{label} ({ending})" if ending else label
 
@@ -132,7 +133,7 @@ def _measure_column(measure: str, summary: Summary, cut: int | None) -> Column:
 
     return Column(
         measure, name, Quantity.MEASURE, mean, "[95%]" if decides else "", measure,
-        decides=decides, ending=ending, ranks=not tested or any(measure in ties for ties in tested),
+        decides=decides, ending=ending, ranks=measure not in summary.diagnostic,
     )  # fmt: skip
 
 
@@ -148,3 +149,58 @@ def stage_columns(summary: Summary) -> list[Column]:
     """The time of each stage; that of reranking where some row has it."""
     second = any(row.latency is not None and row.latency.rerank is not None for row in summary.rows)
     return [EMBED, SEARCH, *([RERANK] if second else [])]
+
+
+Table = list[dict[str, Any]]
+
+
+def ordered_rows(summary: Summary) -> list[Row]:
+    """Contenders by the deciding measure, then the baselines, then what did not run."""
+    ran = sorted(summary.ran, key=lambda row: -round(row.measures[summary.verdict.measure].mean, 12))
+    baselines = [row for row in summary.rows if row.row_type == "baseline"]
+    return ran + baselines + [row for row in summary.rows if row.not_run is not None]
+
+
+def matrix_table(summary: Summary) -> Table:
+    """One record per row of the matrix, with unrounded figures."""
+    measures, stages = measure_columns(summary), stage_columns(summary)
+    standings = summary.verdict.standings
+    return [_matrix_record(row, standings.get(row.label), measures, stages) for row in ordered_rows(summary)]
+
+
+def scores_table(detailed: Detailed) -> Table:
+    """One record per contender and query, with the value of every measure that was stored; None where it has none."""
+    stored = {name: None for one in detailed.contenders for answer in one.queries.values() for name in answer.measures}
+    return [
+        {
+            "contender": contender.label,
+            "query": query,
+            "category": detailed.queries[query].category,
+            **stored,
+            **answer.measures,
+        }
+        for contender in detailed.contenders
+        for query, answer in contender.queries.items()
+    ]
+
+
+def _matrix_record(row: Row, standing: Standing | None, measures: list[Column], stages: list[Column]) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "contender": row.label, "row_type": row.row_type, "provider": row.provider, "model": row.model,
+        "store": row.store, "local": row.local, "not_run": row.reason or None,
+        "standing": standing and standing.mark, "open until graded": standing and standing.open,
+    }  # fmt: skip
+    for column in measures:
+        value = row.measures.get(column.key)
+        record[column.field] = column.value(row)
+        record[f"{column.field} low"] = value.low if value else None
+        record[f"{column.field} high"] = value.high if value else None
+    record |= {column.field: column.value(row) for column in (*stages, TOTAL, TOTAL_P95)}
+    record["samples"] = TOTAL.samples(row) if row.latency else None
+    doubts = row.latency.doubts if row.latency else []
+    ids = [doubt.id if isinstance(doubt, Fact) else doubt for doubt in doubts]
+    record["timing doubts"] = "; ".join(ids) if row.latency else None
+    kept = row.latency.kept if row.latency else None
+    record["timed earlier"] = kept and f"{kept.when} on {', '.join(kept.machines)}"
+    record |= {column.field: column.value(row) for column in (COST, PER_MILLION, PER_THOUSAND)}
+    return record | {"dimensions": row.dimensions, INDEX.field: INDEX.value(row)}

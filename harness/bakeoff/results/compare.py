@@ -124,8 +124,17 @@ def read_results(folders: Sequence[Path]) -> list[Result]:
     return [load(path, name) for path, name in zip(folders, names, strict=True)]
 
 
-def why_not(a: Result, b: Result) -> list[str]:
-    """Why two results can't be compared; nothing when they can. Scores of other questions are other scores."""
+def other_grades(a: Result, b: Result) -> list[str]:
+    """The queries that both results have and that are graded otherwise in the second."""
+    mine, yours = a.detailed.queries, b.detailed.queries
+    return [query for query in mine if query in yours and mine[query].grades != yours[query].grades]
+
+
+def why_not(a: Result, b: Result, *, grades: bool = True) -> list[str]:
+    """Why two results can't be compared; nothing when they can. Scores of other questions are other scores.
+
+    Without `grades` other grades are no reason, as rankings can be scored again.
+    """
     if a.summary.task.fingerprint == b.summary.task.fingerprint:
         return []
     mine, yours = a.detailed, b.detailed
@@ -142,10 +151,13 @@ def why_not(a: Result, b: Result) -> list[str]:
     both = [query for query in mine.queries if query in yours.queries]
     if other := [query for query in both if mine.queries[query].text != yours.queries[query].text]:
         reasons.append(f"other queries: {len(other)} have another text, such as {other[0]!r}")
-    if other := [query for query in both if mine.queries[query].grades != yours.queries[query].grades]:
-        reasons.append(f"other judgments: {len(other)} queries have other grades, such as {other[0]!r}")
-    if a.summary.task.rel != b.summary.task.rel:
-        reasons.append(f"another threshold: rel = {a.summary.task.rel} and {b.summary.task.rel}")
+    regraded, rels = other_grades(a, b), (a.summary.task.rel, b.summary.task.rel)
+    if not grades and (regraded or rels[0] != rels[1]):
+        return reasons
+    if regraded:
+        reasons.append(f"other judgments: {len(regraded)} queries have other grades, such as {regraded[0]!r}")
+    if rels[0] != rels[1]:
+        reasons.append(f"another threshold: rel = {rels[0]} and {rels[1]}")
     tasks = " and ".join(f"{each.summary.task.name} ({each.summary.task.fingerprint})" for each in (a, b))
     return reasons or [f"other texts or categories: the tasks are {tasks}"]
 
@@ -177,8 +189,10 @@ def compare_results(
         measure, first.queries, scores, [], first.averaging(), [], equivalent_within, letters=letters
     )  # fmt: skip
     if alone or all_pairs:
-        if undecided := [result for result in results if result.summary.verdict.best is None]:
-            raise InputError(undecided[0].summary.verdict.sentences[0], file=undecided[0].name)
+        if lost := [result for result in results if result.summary.verdict.leader is None]:
+            raise InputError(
+                "its rows can't be compared with each other", file=lost[0].name, remedy="bakeoff show says why"
+            )
         among = {_side(label, shown[result.name]) for result in results for label in chosen}
         return _each_with_each(sides, among, first.name)
     return _with_the_first(sides, results, chosen, shown)

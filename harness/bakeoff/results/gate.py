@@ -1,58 +1,107 @@
-"""A result against a baseline: has any contender dropped by more than is allowed, and is the drop real?"""
+"""A result against a baseline: is it shown that a contender dropped by more than is allowed, or that none did?"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 import numpy as np
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.arrays import Values
-from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.ranked_grades import join
+from bakeoff.evaluation.score import score_queries
 from bakeoff.lineup.labels import called
-from bakeoff.results.compare import why_not
+from bakeoff.results.compare import other_grades, why_not
 from bakeoff.results.result import Result
 from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.columns import differences_of
-from bakeoff.statistics.compare import compare_chosen
 from bakeoff.statistics.constants import ALPHA, NOISE
-from bakeoff.statistics.holm_power import HolmPower
-from bakeoff.statistics.power import more_queries
-from bakeoff.statistics.tests import hypothesis_of
+from bakeoff.statistics.drop import assess_drop, finds_drop
+from bakeoff.statistics.guarded import WORST, queries_for_equivalence
+from bakeoff.statistics.tests import holm_of_distinct
 
+FORMAT = 2
 MAX_DROP = 0.02  # of the figure that is shown, where nothing else is said
+STEPS = 60
+
+Mode = Literal["drop", "non-inferior", "exact"]
+Undecided = Literal["warn", "fail", "pass"]
+Outcome = Literal["passed", "failed", "undecided"]
+
+
+class Worst(msgspec.Struct, frozen=True, kw_only=True):
+    """The query that lost most."""
+
+    query: str
+    text: str
+    change: float
 
 
 class ContenderCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """One contender: where it was, where it is, and what the gate says to it."""
+    """One contender: where it was, where it is, and what the gate says to it.
+
+    The true drop is `least` or more and `most` or less, each with the gate's confidence; None where nothing is known
+    or nothing is tested. `p` is one-sided, against the allowed drop, by Holm over distinct contenders.
+    """
 
     contender: str
+    baseline: str
     before: float
     after: float
-    pair: PairedDifference
-    failed: bool
-    reason: str
+    outcome: Outcome
+    differing: int
+    p: float | None = None
+    least: float | None = None
+    most: float | None = None
+    worst: Worst | None = None
+
+    @property
+    def drop(self) -> float:
+        """Of the figures that are shown."""
+        return self.before - self.after
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
-    """All checks; `refused` says why there are none."""
+    """All checks; `refused` says why there are none.
 
+    `finds` is the drop that this gate finds in four of five cases; `needed` are the queries without which
+    non-inferiority can't be shown. `regraded` counts queries on which the baseline was scored by today's grades.
+    """
+
+    format: int = FORMAT
     result: str
     baseline: str
     task: str
     measure: str
     max_drop: float
+    mode: Mode = "drop"
+    undecided: Undecided = "warn"
+    queries: int = 0
+    regraded: int = 0
+    finds: float | None = None
+    needed: int | None = None
     checks: list[ContenderCheck] = []
-    notes: list[str] = []
+    new: list[str] = []  # contenders without a baseline
     refused: list[str] = []
+
+    @property
+    def outcome(self) -> Outcome:
+        """The worst of all checks."""
+        outcomes = {check.outcome for check in self.checks}
+        return "failed" if "failed" in outcomes else "undecided" if "undecided" in outcomes else "passed"
+
+    def fails(self, check: ContenderCheck) -> bool:
+        """Whether a check counts against the result: non-inferiority is to be shown, a drop only not to be."""
+        strict = self.undecided == "fail" or self.mode == "non-inferior"
+        return check.outcome == "failed" or (check.outcome == "undecided" and strict)
 
     @property
     def exit_code(self) -> int:
         """0 passed, 1 failed, 2 can't be compared."""
-        return 2 if self.refused else int(any(check.failed for check in self.checks))
+        return 2 if self.refused else int(any(map(self.fails, self.checks)))
 
 
 def gate(
@@ -63,106 +112,148 @@ def gate(
     contenders: Sequence[str] = (),
     *,
     alpha: float = ALPHA,
+    mode: Mode = "drop",
+    undecided: Undecided = "warn",
 ) -> Gate:
-    """Fails where a drop is larger than `max_drop` and significant (two-sided, Holm over the distinct differences)."""
+    """Fails where a drop beyond `max_drop` is shown; `non-inferior`: passes only where none is shown to be possible."""
     measure = baseline.deciding(measure)
-    chosen = [pair for text in contenders for pair in _pairs(text, baseline)]
-    chosen = list(dict.fromkeys(chosen)) or [(label, label) for label in baseline.labels]
+    chosen = [pair for text in contenders for pair in _pairs(text, result, baseline)]
+    chosen = list(dict.fromkeys(chosen)) or [(_now(label, result, baseline), label) for label in baseline.labels]
+    matched = {new for new, _ in chosen}
     verdict = Gate(
         result=result.name,
         baseline=baseline.name,
         task=result.summary.task.name,
         measure=str(measure),
         max_drop=max_drop,
-        notes=[f"{label} is new: it has no baseline" for label in result.labels if label not in baseline.labels]
-        if not contenders
-        else [],
+        mode=mode,
+        undecided=undecided,
+        queries=len(result.queries),
+        regraded=len(other_grades(result, baseline)),
+        new=[] if contenders else [label for label in result.labels if label not in matched],
     )
-    scores, refused = _scores(result, baseline, chosen, measure)
+    sides, refused = _scores(result, baseline, chosen, measure)
     if refused:
         return msgspec.structs.replace(verdict, refused=refused)
-    checks = _checks(scores, chosen, measure, result.averaging(), max_drop, alpha)
-    return msgspec.structs.replace(verdict, checks=checks)
+    averaging = result.averaging()
+    checks = _checks(sides, chosen, measure, averaging, max_drop, alpha, mode, result.queries)
+    found = [
+        finds_drop(averaging.linear(differences_of(new, old)), np.clip(averaging.linear(old), 0, None), max_drop)
+        for new, old in sides
+        if measure.bounded and mode != "exact"
+    ]
+    spread = max((float(averaging.linear(new - old).std(ddof=1)) for new, old in sides if len(new) > 1), default=0.0)
+    return msgspec.structs.replace(
+        verdict,
+        checks=checks,
+        finds=max((drop for drop in found if drop is not None), default=None) if None not in found else None,
+        needed=queries_for_equivalence(max_drop, spread) if mode == "non-inferior" and max_drop > 0 else None,
+    )
 
 
 def _scores(
     result: Result, baseline: Result, chosen: Sequence[tuple[str, str]], measure: Measure
-) -> tuple[dict[str, Values], list[str]]:
+) -> tuple[list[tuple[Values, Values]], list[str]]:
     """The scores of both sides of every check, and why there can be none."""
-    refused = [f"{baseline.name}: {reason}" for reason in why_not(result, baseline)]
+    regraded = bool(other_grades(result, baseline)) or result.summary.task.rel != baseline.summary.task.rel
+    refused = [f"{baseline.name}: {reason}" for reason in why_not(result, baseline, grades=False)]
     if not refused and not chosen:
         refused.append(f"{baseline.name}: no contender ran")
-    scores: dict[str, Values] = {}
+    sides = []
     for new, old in chosen if not refused else ():
         try:
-            scores[_after(new)] = result.values(new, measure)
-            scores[_before(old)] = baseline.values(old, measure)
+            before = _rescored(baseline, old, measure, result) if regraded else baseline.values(old, measure)
+            sides.append((result.values(new, measure), before))
         except InputError as error:
             known = f" ({error.remedy})" if error.remedy else ""
             refused.append(
                 f"{error}{known}; the baseline is {baseline.name}: --contender NAME checks one alone, "
                 "--contender NEW=OLD one that the baseline calls otherwise, --baseline names another result"
             )
-    return scores, refused
+    return sides, refused
 
 
-def _after(label: str) -> str:
-    return f"{label} after"
-
-
-def _before(label: str) -> str:
-    return f"{label} before"
+def _rescored(baseline: Result, label: str, measure: Measure, result: Result) -> Values:
+    """The baseline's stored rankings by today's grades."""
+    rankings, asked = baseline.rankings(label, measure), list(result.detailed.queries)
+    grades = {query: info.grades for query, info in result.detailed.queries.items()}
+    return score_queries(join(rankings, grades, asked), [measure], result.summary.task.rel)[measure]
 
 
 def _checks(
-    scores: Mapping[str, Values],
+    sides: Sequence[tuple[Values, Values]],
     chosen: Sequence[tuple[str, str]],
     measure: Measure,
     averaging: Averaging,
     max_drop: float,
     alpha: float,
+    mode: Mode,
+    texts: dict[str, str],
 ) -> list[ContenderCheck]:
-    """One check for each pair; where a drop is not shown, how many queries would show it."""
-    sides = [(_after(new), _before(old)) for new, old in chosen]
-    pairs = compare_chosen(scores, sides, partial(averaging.pairs, bounded=measure.bounded))
-    differences = np.stack([differences_of(scores[pair.a], scores[pair.b]) for pair in pairs], axis=1)
-    asked = [hypothesis_of(column) for column in differences.T]
-    tested = list(dict.fromkeys(hypothesis for hypothesis in asked if hypothesis is not None))
-    columns = [averaging.linear(differences[:, asked.index(hypothesis)]) for hypothesis in tested]
-    power = HolmPower(np.stack(columns, axis=1), alpha=alpha) if columns else None
+    differences = [differences_of(new, old) for new, old in sides]
+    imagined = -WORST * averaging.heaviest if mode == "non-inferior" and measure.bounded else None
+    befores = [averaging.mean(old) for _, old in sides]
+    drops = [
+        assess_drop(averaging.linear(d), _allowed(measure, before, max_drop), alpha=alpha, imagined=imagined)
+        for d, before in zip(differences, befores, strict=True)
+    ]
+    asked = [d.tobytes() if d.any() else None for d in differences]
+    adjusted = holm_of_distinct([drop.p for drop in drops], asked).tolist()
     checks = []
-    for at, ((new, _), pair) in enumerate(zip(chosen, pairs, strict=True)):
-        before, after = (measure.figure(averaging.mean(scores[side])) for side in (pair.b, pair.a))
-        failed, reason = _judged(before - after, pair, differences[:, at], max_drop, alpha)
-        more, hypothesis = None, asked[at]
-        if power is not None and hypothesis is not None and not failed and before - after > max_drop + NOISE:
-            more = power.more_queries(tested.index(hypothesis))
-        if more:
-            reason += f"; {more_queries(more)} would settle it in 4 of 5 cases"
+    for (new, old), (now, _), d, before, drop, p in zip(
+        chosen, sides, differences, befores, drops, adjusted, strict=True
+    ):
+        figures = measure.figure(before), measure.figure(averaging.mean(now))
+        most = figures[0] - measure.figure(before - drop.most)
+        kept = most < max_drop - NOISE or (not d.any() and mode == "drop")
+        outcome: Outcome = "failed" if p <= alpha else "passed" if kept else "undecided"
+        if mode == "exact":
+            outcome = "failed" if figures[0] - figures[1] > max_drop + NOISE else "passed"
+        tested = mode != "exact" and np.isfinite([drop.least, drop.most]).all()
+        at = int(np.argmin(d))
+        query = list(texts)[at]
         checks.append(
-            ContenderCheck(contender=new, before=before, after=after, pair=pair, failed=failed, reason=reason)
+            ContenderCheck(
+                contender=new,
+                baseline=old,
+                before=figures[0],
+                after=figures[1],
+                outcome=outcome,
+                differing=int(np.count_nonzero(d)),
+                p=None if mode == "exact" else p,
+                least=figures[0] - measure.figure(before - drop.least) if tested else None,
+                most=most if tested else None,
+                worst=Worst(query=query, text=texts[query], change=float(d[at])) if d[at] < 0 else None,
+            )
         )
     return checks
 
 
-def _judged(
-    drop: float, pair: PairedDifference, differences: Values, max_drop: float, alpha: float
-) -> tuple[bool, str]:
-    """The drop is of the figures that are shown, the test is of the values that they are made from."""
-    if drop <= max_drop + NOISE:
-        what = "unchanged" if not differences.any() else "no drop" if drop <= NOISE else f"a drop of {drop:.4f}"
-        return False, f"{what}, {max_drop:g} is allowed"
-    if pair.p_holm <= alpha:
-        return (
-            True,
-            f"a drop of {drop:.4f}, {max_drop:g} is allowed, and it is significant (p (Holm) = {pair.p_holm:.2g})",
-        )
-    return False, f"a drop of {drop:.4f}, {max_drop:g} is allowed, but not significant (p (Holm) = {pair.p_holm:.2g})"
+def _allowed(measure: Measure, before: float, max_drop: float) -> float:
+    """The allowance in the values that the figure is made from: logarithms, for a geometric mean."""
+    if measure.bounded:
+        return max_drop
+    low, high = 0.0, 1e3
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        within = measure.figure(before) - measure.figure(before - middle) <= max_drop
+        low, high = (middle, high) if within else (low, middle)
+    return low
 
 
-def _pairs(text: str, baseline: Result) -> list[tuple[str, str]]:
+def _now(label: str, result: Result, baseline: Result) -> str:
+    """What the baseline's row is called today: by its own name, or by the line-up's label where it is one row's."""
+    if label in result.labels:
+        return label
+    name = baseline.given_names.get(label)
+    then = [row for row, given in baseline.given_names.items() if given == name]
+    today = [row for row, given in result.given_names.items() if given == name]
+    return today[0] if name and len(then) == len(today) == 1 else label
+
+
+def _pairs(text: str, result: Result, baseline: Result) -> list[tuple[str, str]]:
     """`label=label in the baseline` where it was called otherwise, or whatever else `--contender` takes."""
     new, equals, old = text.partition("=")
     if equals or not any(text in known for known in baseline.names.values()):
         return [(new, old or new)]  # what is not there is refused by its label
-    return [(label, label) for label in called([text], baseline.names)]
+    return [(_now(label, result, baseline), label) for label in called([text], baseline.names)]

@@ -11,7 +11,8 @@ from bakeoff_providers.errors import InputError
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.result import Result
 from bakeoff.statistics.constants import NOISE
-from bakeoff.statistics.design import queries_for_anova, queries_for_power, queries_for_width, residual_variance
+from bakeoff.statistics.design import fewest_queries, queries_for_anova, queries_for_width, residual_variance
+from bakeoff.statistics.detectable import chance_to_show, queries_for_gap
 from bakeoff.statistics.tests import first_equal
 
 
@@ -30,7 +31,7 @@ class QueryPlan:
     for_width: int | None
     difference: float | None
     power: float
-    for_power: int | None
+    for_power: dict[str, tuple[int, int] | None]  # by pair, from and to
     for_anova: int | None
     drawn: bool = False  # by traffic: the variance is that of the drawn queries all the same
 
@@ -49,18 +50,44 @@ class QueryPlan:
             what = f"A 95% interval of a difference that is {self.width:g} wide on average"
             lines.append(self._line(what, self.for_width))
         if self.difference is not None:
-            what = f"To find a difference of {self.difference:g} between any two of {self.contenders} contenders"
-            lines.append(self._line(f"{what} in {self.power:.0%} of cases (Holm, 5%)", self.for_power))
+            lines += [self._range(pair, needed) for pair, needed in self.for_power.items()]
             if self.contenders > 2:
                 what = f"To find that {self.contenders} contenders, {self.difference:g} apart at most, are not alike"
                 lines.append(self._line(f"{what} in {self.power:.0%} of cases (F test, 5%)", self.for_anova))
         return lines
+
+    def _range(self, pair: str, needed: tuple[int, int] | None) -> str:
+        what = f"To see a gap of {self.difference:g} between {pair} in {self.power:.0%} of cases"
+        if needed is None or needed[0] == needed[1]:
+            return self._line(what, needed and needed[0])
+        return f"{what}: {needed[0]} to {needed[1]} queries."
 
     def _line(self, what: str, needed: int | None) -> str:
         if needed is None:
             return f"{what}: no number of queries would do."
         still = f", {self.still(needed)} more" if self.have else ""
         return f"{what}: {needed} queries{still}."
+
+
+def _by_pair(
+    results: Sequence[Result], measure: str, difference: float, variance: float, power: float
+) -> dict[str, tuple[int, int] | None]:
+    """For the leader of each result and every other distinct row; from a variance alone, for two rows that have it."""
+    if not results:
+        needed = fewest_queries(lambda n: chance_to_show(difference, n, 2 * variance, 1.0) >= power)
+        return {"two rows": None if needed is None else (needed, needed)}
+    plans: dict[str, tuple[int, int] | None] = {}
+    for result in results:
+        averaging, bounded = result.averaging(), Measure.parse(measure).bounded
+        scores = {label: averaging.linear(result.values(label, measure)) for label in result.labels}
+        table = np.stack(list(scores.values()), axis=1)
+        names = [list(scores)[at] for at in sorted(set(first_equal(table)))]
+        leader, *others = sorted(names, key=lambda label: -float(scores[label].mean()))
+        for other in others:
+            plans[f"{leader} and {other}"] = queries_for_gap(
+                scores[leader], scores[other], gap=difference, bounded=bounded, heaviest=averaging.heaviest, power=power
+            )
+    return plans
 
 
 def plan_queries(
@@ -103,7 +130,7 @@ def plan_queries(
         for_width=None if width is None else queries_for_width(width, known),
         difference=difference,
         power=power,
-        for_power=None if difference is None else queries_for_power(difference, known, many, power),
+        for_power={} if difference is None else _by_pair(results, name, difference, known, power),
         for_anova=None if difference is None or many < 3 else queries_for_anova(difference, known, many, power),
         drawn=variance is None and any(result.averaging().weights is not None for result in results),
     )

@@ -1,7 +1,7 @@
 """A result as JSON that may be shown to everybody: no secret of the environment is in any text of it.
 
-Names are left as they are: by them the parts of a result find each other, and a password may be a word like any other.
-Numbers and keys are no texts.
+Names are left as they are (`core/public.py` marks them): by them the parts of a result find each other, and a password
+may be a word like any other. Numbers and keys are no texts.
 """
 
 from __future__ import annotations
@@ -12,28 +12,10 @@ from typing import Any
 import msgspec
 from bakeoff_providers.secrets import HIDDEN, known_spellings
 
+from bakeoff.core.public import public_fields
+
 LINEUP = "lineup"  # plain mappings whose keys are fields
 OPEN = frozenset({"headers", "options", "overrides", "store_options"})  # in a line-up: what people call as they like
-NAMES = frozenset(
-    {
-        *("a", "b", "best", "bases", "categories", "category", "challenger", "field", "figures", "fingerprint", "ids"),
-        *("kind", "label", "matrix_measures", "measure", "measures", "method", "model", "name", "of", "primary"),
-        *(
-            "provider",
-            "ranker",
-            "relation",
-            "role",
-            "row_type",
-            "search",
-            "started",
-            "store",
-            "stratum",
-            "tie_group",
-            "vectors",
-        ),
-        *("versions", "without_relevant"),
-    }
-)
 
 
 def published(content: msgspec.Struct) -> bytes:
@@ -49,6 +31,8 @@ def published(content: msgspec.Struct) -> bytes:
 
 
 def _without(content: Any, spellings: list[str]) -> Any:
+    from bakeoff.lineup.entries import NAMES  # not above: a result is read without what it needs
+
     @lru_cache(maxsize=1 << 16)  # the same texts come again and again
     def struck(text: str) -> str:
         for spelling in spellings:
@@ -59,7 +43,8 @@ def _without(content: Any, spellings: list[str]) -> Any:
         if isinstance(value, str):
             return struck(value)
         if isinstance(value, msgspec.Struct):
-            fields = {field: getattr(value, field) for field in value.__struct_fields__ if field not in NAMES}
+            private = set(value.__struct_fields__) - public_fields(type(value))
+            fields = {field: getattr(value, field) for field in private}
             return msgspec.structs.replace(value, **{f: cleaned(part, f == LINEUP) for f, part in fields.items()})
         if isinstance(value, dict):
             return {

@@ -12,13 +12,14 @@ from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.registry import missing_modules, nearest
 
 from bakeoff.core.arrays import Values
+from bakeoff.core.ranking import Ranking
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.measures.base import check_decides
 from bakeoff.evaluation.ranked_grades import join
 from bakeoff.evaluation.score import score_queries
 from bakeoff.results.all_scores import AllScores, read_all_scores
+from bakeoff.results.columns import Table, matrix_table, scores_table
 from bakeoff.results.schema import ContenderResult, Detailed, Summary, read_detailed, read_summary
-from bakeoff.results.tables import Table, matrix_table, scores_table
 from bakeoff.statistics.averaging import Averaging, averaging_of
 from bakeoff.statistics.constants import SEED
 from bakeoff.systems.base import names_of
@@ -31,11 +32,19 @@ TableName = Literal["matrix", "scores"]
 
 
 def load(folder: Path | str, name: str = "") -> Result:
-    """Reads a result folder that `save` or `bakeoff run` wrote; comparisons call it by `name`, or as its folder."""
+    """Reads a result folder that `save` or `bakeoff run` wrote; comparisons call it by `name`, or as its folder.
+
+    The verdict of one in an older format is made again from its figures.
+    """
     folder = Path(folder)
     summary, detailed = read_summary(folder), read_detailed(folder)
     labels = [contender.label for contender in detailed.contenders]
-    return Result(name or folder.resolve().name, summary, detailed, read_all_scores(folder, labels))
+    result = Result(name or folder.resolve().name, summary, detailed, read_all_scores(folder, labels))
+    if summary.verdict.situation != "older format":
+        return result
+    from bakeoff.results.restate import with_verdict
+
+    return with_verdict(result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +79,12 @@ class Result:
         """By label, what each contender that ran may be called by."""
         described = {contender["label"]: names_of(contender) for contender in self.summary.lineup["contenders"]}
         return {label: described.get(label, {label}) for label in self.labels}
+
+    @property
+    def given_names(self) -> dict[str, str]:
+        """By row that ran, what its entry of the line-up is called: a row's own name also has store and dimensions."""
+        given = {row["label"]: str(row.get("name", "")) for row in self.summary.lineup["contenders"]}
+        return {label: given.get(label, "") for label in self.labels}
 
     def matrix(self) -> Table:
         """One record per row of the matrix: contenders by the deciding measure, baselines, then what did not run."""
@@ -115,10 +130,23 @@ class Result:
         self._check_whole(name)
         if any(name in contender.queries[query].measures for query in asked):
             return np.array([contender.queries[query].measures.get(name, np.nan) for query in asked])
-        self._check_depth(label, measure)
-        rankings = {query: answer.ranking for query, answer in contender.queries.items()}
         grades = {query: info.grades for query, info in self.detailed.queries.items()}
+        rankings = self.rankings(label, measure)
         return score_queries(join(rankings, grades, asked), [measure], self.summary.task.rel)[measure]
+
+    def floor(self, measure: str) -> Values | None:
+        """What a random order scores on each query; None where it was kept of some queries alone, or not at all."""
+        stored = self.detailed.baselines.get("random", {}).get(measure)
+        if stored is None or len(stored) != len(self.queries) or None in stored:
+            return None
+        return np.array(stored, dtype=np.float64)
+
+    def rankings(self, label: str, measure: Measure) -> dict[str, Ranking]:
+        """As they were stored, if those are all of them and deep enough for the measure."""
+        contender = self._contender(label)
+        self._check_whole(str(measure))
+        self._check_depth(label, measure)
+        return {query: answer.ranking for query, answer in contender.queries.items()}
 
     def _table(self, table: TableName) -> Table:
         if table not in ("matrix", "scores"):
@@ -131,7 +159,7 @@ class Result:
                 return contender
         for row in self.summary.rows:
             if row.label == label and row.not_run:
-                raise InputError(f"{label} did not run: {row.not_run}", file=self.name)
+                raise InputError(f"{label} did not run: {row.reason}", file=self.name)
         raise InputError(f"has no contender {label!r}", file=self.name, remedy=nearest(label, self.labels))
 
     def _check_whole(self, measure: str) -> None:

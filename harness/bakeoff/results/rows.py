@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.clock import SAMPLES_FOR, doubts, percentiles
+from bakeoff.core.facts import Fact, Remark, fact
 from bakeoff.core.figures import Timing
 from bakeoff.core.machine import Machine
 from bakeoff.core.progress import steps
@@ -30,11 +31,10 @@ from bakeoff.systems.base import NotRun, System
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What all rows of one result share; `ties` says by measure and label who can't be told from the best."""
+    """What all rows of one result share."""
 
     task: Task
     machine: Machine
-    ties: Mapping[str, Mapping[str, bool]]
     averaging: Averaging
     judged_in_part: Sequence[Measure] = ()  # the measures to give bounds for, where documents may be unjudged
 
@@ -55,6 +55,7 @@ class Rows:
         return Row(
             label=name,
             row_type="baseline",
+            baseline=True,
             model=name,
             local=True,
             measures=means,
@@ -74,9 +75,10 @@ class Rows:
             model=identity.model,
             store=identity.store,
             local=here and all(part.local for part in parts),
+            baseline=contender.baseline,
         )
         if isinstance(row, NotRun):
-            return replace(named, not_run=row.reason)
+            return replace(named, not_run=row.failure)
         measures = _with_intervals(row.scores, self.averaging)
         build = row.search.build if row.search else None
         dimensions = build.dimensions if build else None
@@ -84,7 +86,6 @@ class Rows:
             named,
             measures=measures,
             categories=_by_category(row.scores, self.task, self.averaging),
-            ties={measure: tied[contender.label] for measure, tied in self.ties.items()},
             bounds=bounds_of(row.rankings, self.task, self.judged_in_part, self.averaging)
             if self.judged_in_part
             else {},
@@ -184,13 +185,11 @@ def _with_kept(timing: Timing) -> Timing:
     )
 
 
-def _untimed(contender: System, search: Search, timing: Timing) -> str:
+def _untimed(contender: System, search: Search, timing: Timing) -> Fact:
     """What was there already, where no answer was timed whole."""
     if search.second_stage and not timing.rerank_ns:
-        return "scores of the second stage came from the cache: it was not timed (--no-cache times it, and pays)"
-    if contender.made_of:
-        return "its parts had the query vectors already: embedding was not timed with it"
-    return "query vectors came from the cache: embedding was not timed (--time-hosted 20 times it, and pays)"
+        return fact("untimed_second_stage")
+    return fact("untimed_parts") if contender.made_of else fact("untimed_embedding")
 
 
 def _with_intervals(scores: Scores, averaging: Averaging) -> dict[str, Value]:
@@ -281,21 +280,35 @@ def _sum(values: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(values) else None
 
 
-def _warnings(row: Scored) -> list[str]:
-    warnings: list[str] = []
+def _warnings(row: Scored) -> list[Remark]:
+    warnings: list[Remark] = []
     embedding = row.search.embedding if row.search else None
     if row.search:
         warnings += row.search.build.notes
+        if short := row.search.short:
+            warnings.append(fact("short_lists", queries=short))
+        if unlike := row.search.unlike:
+            difference = unlike.difference
+            warnings.append(
+                fact(
+                    "ranks_unlike",
+                    label=unlike.label,
+                    query=difference.query,
+                    place=difference.place,
+                    expected=difference.expected.document if difference.expected else "",
+                    got=difference.got.document if difference.got else "",
+                )
+            )
     if embedding is not None:
         warnings += embedding.warnings
         if embedding.lengths is not None:
             warnings += vector_warnings(*embedding.lengths)
         truncated = sum(usage.truncated for usage in embedding.usage.values())
         if truncated:
-            warnings.append(f"{truncated} texts were longer than the model's context and were cut")
+            warnings.append(fact("truncated", texts=truncated))
     empty = sum(not ranking.found for ranking in row.rankings.values())
     if empty:
-        warnings.append(f"{empty} {'query' if empty == 1 else 'queries'} matched no document")
+        warnings.append(fact("unmatched", queries=empty))
     if row.stable is False:
-        warnings.append("ranked differently from round to round: its scores are means over the rounds")
+        warnings.append(fact("unstable"))
     return warnings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,15 +10,18 @@ import msgspec
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.secrets import without_secrets
 
-from bakeoff.core.figures import Loss, PairedDifference, Percentiles, Section, Timing
-from bakeoff.core.files import read_json, write_atomic, write_folder, write_parts
+from bakeoff.core.facts import Fact, Failure, Remark, Section
+from bakeoff.core.figures import STOP_WITHIN, Loss, OwnColumn, PairedDifference, Percentiles, Timing
+from bakeoff.core.files import decode_json, read_json, write_atomic, write_folder, write_parts
 from bakeoff.core.machine import Machine
 from bakeoff.core.progress import steps
+from bakeoff.core.public import Public
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Drawn
 from bakeoff.results.published import published
 
 AGAIN = "the file was changed after the run: run it again"
+FORMAT = 2  # of the summary; one without a number is of the first format, and has sentences for a verdict
 SUMMARY, DETAILED, QRELS = "metrics_summary.json", "detailed_results.json", "judgments.qrels"
 
 
@@ -41,20 +44,101 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 class PossibleWinner(msgspec.Struct, frozen=True, kw_only=True):
     """A contender that would lead if so many unjudged documents had the highest grade."""
 
-    challenger: str
+    challenger: Public[str]
     documents: int
 
 
+class Against(msgspec.Struct, frozen=True, kw_only=True):
+    """A row against the incumbent. The bounds hold for all rows at once, each with 95% confidence; None is no bound."""
+
+    difference: float  # its mean minus the incumbent's
+    low: float | None
+    high: float | None
+    p_better: float
+    p_worse: float
+    relation: Literal["better", "worse", "undecided"]
+
+
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """A contender against the best one: how often it would win, what choosing it would cost, what can be said of it.
+    """What can be said of a row that ran, by the confidence set of the best."""
 
-    `relation` is the contender's to the best; `p_equivalent` is known where a margin was given.
-    """
-
-    probability: float
-    regret: float
-    relation: Literal["best", "same", "better", "worse", "equivalent", "undecided"]
+    mark: Literal["leads", "may be best", "worse"]
+    p: float  # of its being the best
+    behind_least: float  # the true best's mean minus its own, each bound with 95% confidence
+    behind_most: float | None  # None: no bound
+    open: bool = False  # documents without a grade could put it first
+    beats_random: bool | None = None  # None where there is no random row
+    against: Against | None = None  # None for the incumbent, and where there is none
+    equivalent: bool | None = None  # to the leader within `Verdict.equivalent_within`; None without a margin
     p_equivalent: float | None = None
+    alike: Public[str] = ""  # the first row of the line-up that scores the same on every query in every shown measure
+
+
+class Outlook(msgspec.Struct, frozen=True, kw_only=True):
+    """What these queries can show of the leader and its nearest rival."""
+
+    rival: Public[str]
+    differing: int  # queries on which any two distinct rows differ
+    unnoticed_below: float | None  # rounded as it may be said; None: nothing can be said
+    gap: float  # that planning is for
+    queries_for_gap: tuple[int, int] | None  # in all, from and to
+
+
+class Pick(msgspec.Struct, frozen=True, kw_only=True):
+    """One piece of advice with its price: how much less it scores than the best row, at least and at most."""
+
+    use: Literal["best", "faster", "fastest", "cheaper", "within limits", "as good"]
+    label: Public[str]
+    p50_ms: float | None
+    times_faster: float | None  # than the best pick
+    usd_per_million_documents: float | None
+    usd_per_thousand_queries: float | None
+    less_least: float
+    less_most: float | None
+    local: bool
+
+
+Situation = Literal[
+    "nothing ran",
+    "not comparable",  # `without_verdict` says why
+    "one row",
+    "incumbent did not run",
+    "nothing beats random",
+    "only a baseline leads",
+    "all alike",
+    "incumbent beaten",
+    "incumbent kept",
+    "open until graded",
+    "too few differ",
+    "clear",
+    "within margin",
+    "not settled",
+    "older format",  # stored sentences without the figures from which a verdict could be made
+]
+Action = Literal["take and stop", "take for now", "switch", "keep", "do not choose", "choose by speed", "none"]
+
+
+class Verdict(msgspec.Struct, kw_only=True, frozen=True):
+    """Who may be best, what to do, and what these queries can't show: facts, for which `report` has the words."""
+
+    measure: Public[str]
+    leader: Public[str | None]  # has the highest mean
+    best_set: Public[list[str]]  # with 95% confidence the best row is one of these; by mean
+    situation: Situation
+    action: Action
+    take: Public[str | None]  # what to take, switch to or keep
+    stop_within: float = STOP_WITHIN  # no other row is better by more: take and stop
+    baseline: Public[str] = ""  # the incumbent
+    standings: dict[str, Standing] = {}
+    outlook: Outlook | None = None
+    picks: list[Pick] = []
+    pairs: list[PairedDifference] = []
+    pairs_tested: int = 0
+    agreement: dict[str, float] = {}
+    turning: list[PossibleWinner] = []
+    equivalent_within: float | None = None
+    without_verdict: Public[str] = ""  # id of the reason why rows can't be compared
+    sentences: list[str] | msgspec.UnsetType = msgspec.UNSET  # of the older format; never written
 
 
 class Cost(msgspec.Struct, kw_only=True, frozen=True):
@@ -101,23 +185,23 @@ class Latency(msgspec.Struct, kw_only=True, frozen=True):
     cold_embed_ms: float | None = None
     cold_search_ms: float | None = None
     rerank: Percentiles | None = None
-    doubts: list[str] = []
+    doubts: Sequence[Remark] = ()
     kept: Kept | None = None
 
 
 class Row(msgspec.Struct, kw_only=True, frozen=True):
     """One row of the matrix. `not_run` holds the reason where there is nothing else to say."""
 
-    label: str
-    row_type: str
-    provider: str = ""
-    model: str = ""
-    store: str = ""
+    label: Public[str]
+    row_type: Public[str]
+    provider: Public[str] = ""
+    model: Public[str] = ""
+    store: Public[str] = ""
     local: bool = False
-    not_run: str | None = None
+    baseline: bool = False  # shows what no model is needed for; never advised
+    not_run: Failure | str | None = None
     measures: dict[str, Value] = {}
     categories: dict[str, dict[str, float]] = {}
-    ties: dict[str, bool] = {}
     bounds: dict[str, Bounds] = {}
     targets: dict[str, bool] = {}
     latency: Latency | None = None
@@ -129,79 +213,70 @@ class Row(msgspec.Struct, kw_only=True, frozen=True):
     build_seconds: float | None = None
     stable: bool | None = None
     cut: tuple[int, int] | None = None  # about how many texts its model read in part, of how many
-    warnings: list[str] = []
+    warnings: list[Remark] = []
 
     @property
     def ran(self) -> bool:
         """Whether this is a contender that answered."""
         return self.not_run is None and self.row_type != "baseline"
 
+    @property
+    def reason(self) -> str:
+        """Why it did not run, in one line."""
+        return self.not_run.line if isinstance(self.not_run, Failure) else self.not_run or ""
+
 
 class TaskInfo(msgspec.Struct, kw_only=True, frozen=True):
     """Enough of the task to know what was asked, and whether two results may be compared."""
 
-    name: str
-    kind: str
-    fingerprint: str
+    name: Public[str]
+    kind: Public[str]
+    fingerprint: Public[str]
     documents: int
     chunks: int
     queries: int
     rel: int
     drawn_from: int = 0  # how many documents there were, where these are a sample
-    categories: list[str] = []
+    categories: Public[list[str]] = []
     targets: dict[str, float] = {}
-    without_relevant: list[str] = []
+    without_relevant: Public[list[str]] = []
     weighting: str | msgspec.UnsetType = msgspec.UNSET  # what means are taken over, where queries do not count alike
     about: str = ""  # what the task is, where it says so
-
-
-class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
-    """What to choose for one use, and why; no label where nothing will do."""
-
-    use: str
-    label: str | None
-    why: str
-
-
-class Verdict(msgspec.Struct, kw_only=True, frozen=True):
-    """Who wins, who ties, how sure, and what this many queries can't show."""
-
-    measure: str
-    best: str | None
-    tie_group: list[str]
-    pairs: list[PairedDifference]
-    smallest_detectable: float | None
-    sentences: list[str]
-    agreement: dict[str, float] = {}
-    turning: list[PossibleWinner] = []
-    standings: dict[str, Standing] = {}
-    equivalent_within: float | None = None
-    recommendations: list[Recommendation] = []
+    unit: Public[str] = "query"  # what a query is called, and a document
+    item: Public[str] = "document"
+    reference: Public[str] = ""  # the model whose neighbours are the truth
 
 
 class Summary(msgspec.Struct, kw_only=True, frozen=True):
-    """`metrics_summary.json`."""
+    """`metrics_summary.json`. `format` is absent in results that held sentences: they are shown as they are."""
 
-    name: str
-    started: str
+    name: Public[str]
+    started: Public[str]
     seconds: float
     lineup: dict[str, Any]
     task: TaskInfo
     machine: Machine
-    matrix_measures: list[str]
+    matrix_measures: Public[list[str]]
     rows: list[Row]
     verdict: Verdict
-    labels: dict[str, str] = {}  # of measures, as tables head them
-    warnings: list[str] = []
+    format: int = FORMAT
+    labels: Public[dict[str, str]] = {}  # of measures, as tables head them
+    diagnostic: Public[list[str]] = []  # measures by which no row is better than another
+    warnings: list[Remark] = []
     command: str = ""
     trec_eval: list[str] = []
-    figures: dict[str, Any] = {}
+    figures: Public[dict[str, Any]] = {}
+    own_columns: list[OwnColumn] = []  # of the kind of task
     sections: list[Section] = []
 
     @property
     def ran(self) -> list[Row]:
         """The contenders that answered, in the order of the line-up."""
         return [row for row in self.rows if row.ran]
+
+    def row(self, label: str) -> Row:
+        """The row with this label."""
+        return next(row for row in self.rows if row.label == label)
 
     def label(self, measure: str) -> str:
         """What a table calls a measure."""
@@ -214,7 +289,7 @@ class QueryResult(msgspec.Struct, kw_only=True, frozen=True):
     A measure of dates is absent where the query is not time-bound; in a baseline it is null there.
     """
 
-    ids: list[str]
+    ids: Public[list[str]]
     scores: list[float]
     grades: list[int | None]
     measures: dict[str, float]
@@ -229,7 +304,7 @@ class QueryResult(msgspec.Struct, kw_only=True, frozen=True):
 class ContenderResult(msgspec.Struct, kw_only=True, frozen=True):
     """One contender: a result for each query, and the raw samples."""
 
-    label: str
+    label: Public[str]
     queries: dict[str, QueryResult]
     timing: Timing
 
@@ -238,7 +313,7 @@ class QueryInfo(msgspec.Struct, kw_only=True, frozen=True):
     """A query as the reports show it, with every judged document's grade."""
 
     text: str
-    category: str
+    category: Public[str]
     grades: dict[str, int]
     drawn: Drawn | msgspec.UnsetType = msgspec.UNSET
     as_of: str | msgspec.UnsetType = msgspec.UNSET  # the day of a time-bound query
@@ -275,13 +350,37 @@ def _shown(summary: Summary) -> Summary:
     return msgspec.structs.replace(
         summary,
         command=without_secrets(summary.command),
-        warnings=[without_secrets(warning) for warning in summary.warnings],
+        warnings=[_without_secrets(warning) for warning in summary.warnings],
     )
 
 
+def _without_secrets(remark: Remark) -> Remark:
+    if isinstance(remark, str):
+        return without_secrets(remark)
+    safe = {
+        name: without_secrets(value) if isinstance(value, str) else value for name, value in remark.arguments.items()
+    }
+    return Fact(remark.id, safe)
+
+
 def read_summary(folder: Path) -> Summary:
-    """The summary of a result."""
-    return read_json(_result(folder) / SUMMARY, Summary)
+    """The summary of a result; one of the older format has sentences in place of a verdict."""
+    return decode_json(_result(folder) / SUMMARY, _decode_summary, Summary)
+
+
+class _Format(msgspec.Struct):
+    format: int = 1
+
+
+def _decode_summary(data: bytes | bytearray) -> Summary:
+    number = msgspec.json.decode(data, type=_Format).format
+    if number > FORMAT:
+        raise msgspec.ValidationError(f"format {number} is of a later version of Bakeoff; this one reads {FORMAT}")
+    if number == 1:
+        from bakeoff.results.older_format import read_older
+
+        return read_older(data)
+    return msgspec.json.decode(data, type=Summary)
 
 
 def read_detailed(folder: Path) -> Detailed:

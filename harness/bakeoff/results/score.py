@@ -12,19 +12,21 @@ from typing import Literal
 import numpy as np
 from bakeoff_providers.errors import InputError
 
+from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
 from bakeoff.core.printable import counted, some
 from bakeoff.core.task import Judgments
 from bakeoff.evaluation.measures import Measure, deepest
 from bakeoff.evaluation.measures.grammar import measures_of
-from bakeoff.evaluation.ranked_grades import Ties, join_scores
-from bakeoff.evaluation.run_table import RunTable
+from bakeoff.evaluation.ranked_grades import RunTable, Ties, join_scores
 from bakeoff.evaluation.score import Scores, score_queries
-from bakeoff.statistics.compare import compare, tie_group
+from bakeoff.results.schema import QRELS, SUMMARY, read_summary
+from bakeoff.statistics.best_set import best_set
+from bakeoff.statistics.columns import table_of
+from bakeoff.statistics.compare import compare
 from bakeoff.statistics.constants import SEED
 from bakeoff.statistics.small_samples import mean_intervals
-from bakeoff.tasks.formats.run_reader import read_run_table
-from bakeoff.tasks.formats.trec import Run, read_qrels, read_run
+from bakeoff.tasks.formats.trec import Run, read_qrels, read_run, read_run_table
 
 Precision = Literal["double", "single"]
 SCORE_MEASURES = ("ndcg@10", "map", "mrr", "p@10", "recall@100")
@@ -33,7 +35,10 @@ NAMED = 3  # queries in a note
 
 @dataclass(frozen=True, slots=True)
 class ScoredRuns:
-    """Every run on every measure: per-query values, their means' intervals, and for several runs all pairs."""
+    """Every run on every measure: per-query values, their means' intervals; for several runs all pairs.
+
+    `best` has by measure the runs of which one is the best, with 95% confidence.
+    """
 
     queries: list[str]
     measures: list[Measure]
@@ -43,6 +48,7 @@ class ScoredRuns:
     best: dict[Measure, list[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     precision: Precision = "double"
+    rel: int = 1
 
     def mean(self, run: str, measure: Measure) -> float:
         """The figure that everyone quotes."""
@@ -54,7 +60,7 @@ def score(
     runs: Mapping[str, Run | Path | str],
     measures: Sequence[Measure | str] = SCORE_MEASURES,
     *,
-    rel: int = 1,
+    rel: int | None = None,
     answered: bool = False,
     precision: Precision = "double",
     seed: int = SEED,
@@ -63,14 +69,20 @@ def score(
 
     `precision` is that in which scores are sorted: double as trec_eval 10 does, or single as earlier ones and
     pytrec_eval do. Judgments are grades by query and document, runs scores by query and document; each may be a TREC
-    file too.
+    file too. `rel` is 1 by default, or the task's where the judgments are a result's file.
     """
     chosen = _measures(measures)
     if isinstance(judgments, (str, Path)):
+        rel = rel or task_rel(Path(judgments))
         judgments = read_qrels(Path(judgments))
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         read = dict(zip(runs, pool.map(_read, runs.values()), strict=True))
-    return _score(judgments, read, chosen, rel=rel, answered=answered, precision=precision, seed=seed)
+    return _score(judgments, read, chosen, rel=rel or 1, answered=answered, precision=precision, seed=seed)
+
+
+def task_rel(qrels: Path) -> int | None:
+    """The lowest relevant grade of the result that these judgments belong to; qrels themselves can't say it."""
+    return read_summary(qrels.parent).task.rel if qrels.name == QRELS and (qrels.parent / SUMMARY).is_file() else None
 
 
 def _read(run: Run | Path | str) -> Run | RunTable:
@@ -113,7 +125,7 @@ def _score(
         scores = dict(zip(runs, pool.map(evaluated, runs.values()), strict=True))
     by_measure = {measure: {name: values[measure] for name, values in scores.items()} for measure in measures}
     pairs = (
-        {measure: compare(values, bounded=measure.bounded, seed=seed) for measure, values in by_measure.items()}
+        {measure: compare(values, bounded=measure.bounded) for measure, values in by_measure.items()}
         if len(runs) > 1
         else {}
     )
@@ -123,13 +135,18 @@ def _score(
         runs=scores,
         intervals={name: _intervals(values, seed) for name, values in scores.items()},
         pairs=pairs,
-        best={
-            measure: tie_group({run: float(values.mean()) for run, values in by_measure[measure].items()}, compared)
-            for measure, compared in pairs.items()
-        },
+        best={measure: _best_set(by_measure[measure], measure, seed) for measure in pairs},
         precision=precision,
+        rel=rel,
         notes=_notes(judgments, runs, queries, rel, answered=answered),
     )
+
+
+def _best_set(values: Mapping[str, Values], measure: Measure, seed: int) -> list[str]:
+    """The runs that may be best, by mean."""
+    found = best_set(table_of(list(values.values())), bounded=measure.bounded, seed=seed)
+    inside = [run for run, within in zip(values, found.within, strict=True) if within]
+    return sorted(inside, key=lambda run: -round(float(values[run].mean()), 12))
 
 
 def run_names(paths: Sequence[Path]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -10,10 +9,11 @@ from functools import partial
 
 import numpy as np
 from msgspec import UNSET
-from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
-from bakeoff.core.figures import Section, Timing
+from bakeoff.core.facts import Fact, Section, TableColumn, column, fact
+from bakeoff.core.figures import Timing
 from bakeoff.core.progress import steps
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Task, document_ids
@@ -21,14 +21,21 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.measures.base import options_of
 from bakeoff.results.all_scores import AllQueries, AllScores
 from bakeoff.results.rows import Rows
-from bakeoff.results.schema import ContenderResult, Detailed, QueryInfo, QueryResult, Summary, TaskInfo, Verdict
-from bakeoff.results.standings import standing_sections, with_standings
-from bakeoff.results.unjudged import possible_winner_sentences, possible_winners, unjudged_sections
-from bakeoff.results.verdict import decide, undecided
-from bakeoff.running.additions import Additions
+from bakeoff.results.schema import (
+    ContenderResult,
+    Detailed,
+    PossibleWinner,
+    QueryInfo,
+    QueryResult,
+    Summary,
+    TaskInfo,
+)
+from bakeoff.results.unjudged import possible_winners, unjudged_sections
+from bakeoff.results.verdict import Question, decide, leader_of, not_comparable
 from bakeoff.running.runner import Outcome
 from bakeoff.running.stages import Scored
 from bakeoff.statistics.averaging import WEIGHTED, Averaging, averaging_of
+from bakeoff.systems.failures import Additions, Part
 from bakeoff.tasks.kinds import TASK_KINDS
 
 LANGUAGE_KEYS = ("language", "lang")
@@ -51,46 +58,45 @@ def by_language(task: Task) -> list[str]:
     return [next(iter(names)) if len(names) == 1 else "" for names in of_relevant]
 
 
-def by_length(task: Task) -> list[str]:
-    """For each query, the band of its number of words."""
+def by_length(task: Task) -> list[int | None]:
+    """For each query, the number of the band that its number of words is in."""
     counts = [len(query.text.split()) for query in task.queries]
     return [
-        next((_band(low, high) for low, high in LENGTHS if low <= count <= (high or count)), "") for count in counts
+        next((band for band, (low, high) in enumerate(LENGTHS) if low <= count <= (high or count)), None)
+        for count in counts
     ]
-
-
-def _band(low: int, high: int | None) -> str:
-    return f"{low}–{high} words" if high else f"{low} words or more"
 
 
 def breakdown_sections(
     task: Task, scores: Mapping[str, Values], measure: Measure, averaging: Averaging
 ) -> list[Section]:
     """A table for each way to group the queries that gives at least two groups of ten."""
+    languages, lengths = np.array(by_language(task)), np.array(by_length(task))
+    by_name = [(name, languages == name) for name in sorted(set(languages.tolist())) if name]
+    by_band = [(band, lengths == number) for number, band in enumerate(LENGTHS)]
+    groupings: dict[str, list[tuple[Fact, NDArray[np.bool_]]]] = {
+        "by_language": [(fact("language", name=name, queries=int(mask.sum())), mask) for name, mask in by_name],
+        "by_length": [
+            (fact("words", low=low, high=high, queries=int(mask.sum())), mask) for (low, high), mask in by_band
+        ],
+    }
     sections = []
-    for title, groups in (("language", by_language(task)), ("length of the query", by_length(task))):
-        names = np.array(groups)
-        kept = [name for name in dict.fromkeys(sorted(groups, key=_order)) if name and (names == name).sum() >= FEWEST]
+    for title, groups in groupings.items():
+        kept = [(head, mask) for head, mask in groups if mask.sum() >= FEWEST]
         if len(kept) < 2:
             continue
         sections.append(
             Section(
-                title=f"{measure.label} by {title}",
-                head=["Contender", *(f"{name} ({int((names == name).sum())})" for name in kept)],
+                title=Fact(title, {"measure": measure.label}),
+                head=[column("contender"), *(TableColumn(head=head, form="fixed") for head, _ in kept)],
                 rows=[
-                    [label, *(f"{measure.figure(averaging.mean(values, names == name)):.3f}" for name in kept)]
+                    [label, *(measure.figure(averaging.mean(values, mask)) for _, mask in kept)]
                     for label, values in scores.items()
                 ],
-                notes=[f"In brackets: queries. Groups of fewer than {FEWEST} are left out."],
+                notes=[fact("fewest_of_a_group", queries=FEWEST)],
             )
         )
     return sections
-
-
-def _order(name: str) -> tuple[int, str]:
-    """Bands of words by their number, anything else by its name."""
-    number = re.match(r"[0-9]{1,9}", name)  # a language is whatever the documents' metadata say
-    return (int(number[0]) if number else 0, name)
 
 
 QRELS_FILE, RUN_FILE = "judgments.qrels", "runs/{}.trec"
@@ -138,56 +144,46 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
     by_measure = {measure: {row.contender.label: row.scores[measure] for row in outcome.ran} for measure in shown}
     averaging = averaging_of([query.drawn for query in task.queries], lineup.seed)
     by_traffic = averaging.weights is not None
-    ties: dict[str, dict[str, bool]] = {}
-    with steps("tests: measures", len(by_measure)) as advance:
-        for measure, scores in by_measure.items():
-            if not measure.diagnostic and not outcome.no_verdict:
-                ties[str(measure)] = averaging.tied(scores)
-            advance(1)
     additions = Additions()
-    in_part = () if TASK_KINDS.get(task.kind).judges_all else shown
-    maker = Rows(task, outcome.machine, ties, averaging, in_part)
+    kind = TASK_KINDS.get(task.kind)
+    in_part = () if kind.judges_all else shown
+    maker = Rows(task, outcome.machine, averaging, in_part)
     rows = maker.of(outcome.contenders)
     rows += [maker.baseline(name, scores, shown) for name, scores in outcome.baselines.items()]
-    with steps("verdict: resampled", 2) as advance:
+    turning: list[PossibleWinner] = []
+    if in_part:
+        turning = additions.made("possible_winners", partial(_possible_winners, outcome, averaging), turning)
+    with steps("verdict", 1) as advance:
         verdict = (
-            undecided(lineup.primary, outcome.no_verdict)
+            not_comparable(lineup.primary, outcome.no_verdict)
             if outcome.no_verdict
             else decide(
-                by_measure[lineup.primary],
-                lineup.primary,
+                by_measure,
                 rows,
-                averaging,
-                lineup.measures,
-                outcome.baselines["random"][lineup.primary],
-                Counter(query.category for query in task.queries if query.category),
+                Question(
+                    measure=lineup.primary,
+                    averaging=averaging,
+                    floor=outcome.baselines["random"][lineup.primary],
+                    category_sizes=Counter(query.category for query in task.queries if query.category),
+                    baseline=lineup.baseline,
+                    equivalent_within=lineup.equivalent_within,
+                    stop_within=lineup.stop_within,
+                    turning=turning,
+                ),
             )
         )
         advance(1)
-        verdict = additions.made(
-            "the table against the best",
-            partial(with_standings, verdict, by_measure[lineup.primary], lineup.equivalent_within, averaging),
-            verdict,
-        )
-        advance(1)
-    if in_part:
-        verdict = additions.made(
-            "the pairs that may turn the verdict", partial(_with_possible_winners, verdict, outcome, averaging), verdict
-        )
-    makers: dict[str, Callable[[], list[Section]]] = {
-        "the table against the best": partial(standing_sections, verdict),
-        "the table of unjudged documents": partial(unjudged_sections, rows, lineup.primary),
-        "the tables by language and length": partial(
-            breakdown_sections, task, by_measure[lineup.primary], lineup.primary, averaging
-        ),
+    makers: dict[Part, Callable[[], list[Section]]] = {
+        "unjudged": partial(unjudged_sections, rows, lineup.primary),
+        "breakdowns": partial(breakdown_sections, task, by_measure[lineup.primary], lineup.primary, averaging),
     }
     nothing: list[Section] = []
-    sections = [section for what, make in makers.items() for section in additions.made(what, make, nothing)]
+    sections = [section for part, make in makers.items() for section in additions.made(part, make, nothing)]
     commands: list[str] = []
     if not by_traffic:  # trec_eval has no weights
         ran = [row.contender.label for row in outcome.ran]
         make_commands = partial(trec_commands, task, shown, outcome.depth, ran)
-        commands = additions.made("the commands for trec_eval", make_commands, commands)
+        commands = additions.made("trec_commands", make_commands, commands)
     return Summary(
         name=lineup.name,
         started=outcome.started.isoformat(timespec="seconds"),
@@ -207,28 +203,33 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
             without_relevant=task.without_relevant(),
             weighting=WEIGHTED if by_traffic else UNSET,
             about=task.about,
+            unit=kind.unit,
+            item=kind.item,
+            reference=outcome.extras.reference,
         ),
         machine=outcome.machine,
         matrix_measures=[str(measure) for measure in lineup.measures],
         rows=rows,
         verdict=verdict,
-        labels={str(measure): measure.label for measure in dict.fromkeys((*lineup.measures, lineup.primary))},
+        diagnostic=[str(measure) for measure in shown if measure.diagnostic],
+        labels={
+            str(measure): kind.measure_label(measure) for measure in dict.fromkeys((*lineup.measures, lineup.primary))
+        },
         warnings=[*outcome.warnings, *outcome.extras.warnings, *_shortened(task), *additions.warnings],
         command=command,
         trec_eval=commands,
         figures=dict(outcome.extras.figures),
+        own_columns=list(outcome.extras.columns),
         sections=[*sections, *outcome.extras.sections],
     )
 
 
-def _with_possible_winners(verdict: Verdict, outcome: Outcome, averaging: Averaging) -> Verdict:
-    """The verdict with the grades that would give it another winner."""
-    lineup, task = outcome.lineup, outcome.task
+def _possible_winners(outcome: Outcome, averaging: Averaging) -> list[PossibleWinner]:
+    """The rows that further grades could put first."""
+    lineup = outcome.lineup
     rankings = {row.contender.label: row.rankings for row in outcome.ran}
-    winners = possible_winners(rankings, verdict.best, task, lineup.primary, averaging.weights)
-    named = lineup.task if isinstance(lineup.task, str) else "TASK"
-    said = possible_winner_sentences(winners, verdict.best, lineup.primary, named, lineup.file or "LINEUP")
-    return replace(verdict, turning=winners, sentences=[*verdict.sentences, *said])
+    leader = leader_of({row.contender.label: row.scores[lineup.primary] for row in outcome.ran}, averaging)
+    return possible_winners(rankings, leader, outcome.task, lineup.primary, averaging.weights)
 
 
 def detail(outcome: Outcome) -> Detailed:
@@ -316,10 +317,7 @@ def _query_results(row: Scored, task: Task) -> dict[str, QueryResult]:
     return results
 
 
-def _shortened(task: Task) -> list[str]:
+def _shortened(task: Task) -> list[Fact]:
     if len(task.queries) <= DETAILED_QUERIES:
         return []
-    return [
-        f"detailed_results.json holds the first {DETAILED_QUERIES:,} of {len(task.queries):,} queries; "
-        "the scores of all are in all_scores/, their rankings in runs/"
-    ]
+    return [fact("detailed_in_part", detailed=DETAILED_QUERIES, queries=len(task.queries))]

@@ -1,180 +1,367 @@
-"""Who wins, who ties, and what can't be told: sentences made from figures, never the other way round."""
+"""Who may be best, what to do, and what these queries can't show: facts from scores, for which `report` has words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
-from msgspec.structs import replace
 
 from bakeoff.core.arrays import Values
-from bakeoff.core.figures import PairedDifference
-from bakeoff.core.printable import counted, listed
+from bakeoff.core.figures import STOP_WITHIN
 from bakeoff.evaluation.measures import Measure
-from bakeoff.results.recommend import FASTER_FROM, MADE_OF_OTHERS, embed_p50, recommend
-from bakeoff.results.schema import Row, Verdict
+from bakeoff.results.picks import picks_of, quickest
+from bakeoff.results.schema import (
+    Action,
+    Against,
+    Outlook,
+    PossibleWinner,
+    Row,
+    Situation,
+    Standing,
+    Verdict,
+)
 from bakeoff.statistics.averaging import Averaging
-from bakeoff.statistics.columns import differences_of
-from bakeoff.statistics.compare import Outlook, tie_group
-from bakeoff.statistics.constants import ALPHA
+from bakeoff.statistics.columns import differences_of, table_of
+from bakeoff.statistics.compare import finite
+from bakeoff.statistics.constants import ALPHA, NOISE
+from bakeoff.statistics.detectable import queries_for_gap, round_gap, unnoticed_below
 from bakeoff.statistics.effects import kendall_tau
-from bakeoff.statistics.power import more_queries
+from bakeoff.statistics.small_samples import FEWEST_UNLIKE
 from bakeoff.statistics.tests import first_equal, holm_of_distinct, hypothesis_of
 
 FEWEST_TO_ORDER = 3  # two contenders have an order, but nothing to agree on
-CUT_FROM = 0.05  # of a corpus' texts: a row whose model reads fewer of them in part is no other row
-MOST_NAMED = 3  # rows that did not run: more of them would hide what the sentence says
 FEWEST_IN_CATEGORY = 4  # queries: the order within a smaller category is chance
+JUDGED_ENOUGH = 0.9  # of a row's first k documents: with fewer grades others could be better
+
+ByMeasure = Mapping[Measure, Mapping[str, Values]]
 
 
-def decide(
-    scores: Mapping[str, Values],
-    measure: Measure,
-    rows: Sequence[Row],
-    averaging: Averaging,
-    others: Sequence[Measure] = (),
-    floor: Values | None = None,
-    category_sizes: Mapping[str, int] | None = None,
-) -> Verdict:
-    """The verdict on one measure, over the contenders that ran; the others tell whether they would say the same.
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a verdict is to answer, over which queries.
 
-    `floor` has what a random order is expected to score on each query: a contender has to be better than that.
+    `floor` has what a random order is expected to score on each query; without it, `above` may know which rows beat it.
+    `turning` has the rows that further grades could put first.
     """
-    pairs = averaging.pairs(scores, bounded=measure.bounded)
-    group = tie_group({label: averaging.mean(values) for label, values in scores.items()}, pairs, ALPHA)
-    best = group[0] if group else None
-    ahead = averaging.outlook(scores, best)
-    sentences = _sentences(scores, measure, pairs, group, ahead, {row.label: row for row in rows}, averaging)
-    sentences += _floor_sentences(scores, floor, averaging) + _cut_sentences([row for row in rows if row.ran])
-    sizes = category_sizes or {}
-    ordered = [category for category, size in sizes.items() if size >= FEWEST_IN_CATEGORY]
-    agreement = order_agreement([row for row in rows if row.label in scores], measure, others, ordered)
-    sentences += _agreement_sentence(agreement, measure, every_category=len(ordered) == len(sizes))
-    if len(pairs) < (tested := len(scores) * (len(scores) - 1) // 2):
-        sentences.append(
-            f"Shown are pairs with the best and of neighbours by mean, {len(pairs):,} of the {tested:,} that were "
-            "tested: bakeoff compare RESULT --contender A --contender B shows any other."
-        )
-    verdict = Verdict(
-        measure=str(measure),
-        best=best,
-        tie_group=group,
-        pairs=pairs,
-        smallest_detectable=ahead.detectable if ahead and np.isfinite(ahead.detectable) else None,
-        sentences=sentences,
-        agreement=agreement,
-    )
-    return replace(verdict, recommendations=recommend(rows, verdict))
+
+    measure: Measure
+    averaging: Averaging
+    floor: Values | None = None
+    above: Mapping[str, bool] = field(default_factory=dict)
+    category_sizes: Mapping[str, int] = field(default_factory=dict)
+    baseline: str = ""
+    equivalent_within: float | None = None
+    stop_within: float = STOP_WITHIN
+    turning: Sequence[PossibleWinner] = ()
 
 
-def undecided(measure: Measure, reason: str) -> Verdict:
-    """No verdict, and why, where rows can't be compared with each other."""
+def decide(scores: ByMeasure, rows: Sequence[Row], question: Question) -> Verdict:
+    """The verdict on one measure, over the contenders that ran; the others tell whether they would say the same."""
+    measure, averaging = question.measure, question.averaging
+    mine = scores[measure]
+    ran = {row.label: row for row in rows if row.label in mine}
+    if not ran:
+        return Verdict(
+            measure=str(measure), leader=None, best_set=[], situation="nothing ran", action="none", take=None,
+            stop_within=question.stop_within, baseline=question.baseline,
+        )  # fmt: skip
+    standings = _Standings(scores, ran, question)
+    found = standings.by_label
+    pairs = averaging.pairs(mine, bounded=measure.bounded)
+    situation = _situation(standings)
+    take = _take(situation, standings)
+    sizes = question.category_sizes
     return Verdict(
-        measure=str(measure), best=None, tie_group=[], pairs=[], smallest_detectable=None, sentences=[reason]
+        measure=str(measure),
+        leader=standings.leader,
+        best_set=sorted(
+            (label for label in found if found[label].mark != "worse"), key=lambda label: -standings.shown[label]
+        ),
+        situation=situation,
+        action=_action(situation),
+        take=take,
+        stop_within=question.stop_within,
+        baseline=question.baseline,
+        standings=found,
+        outlook=_outlook(standings),
+        picks=picks_of([ran[label] for label in standings.choosable], take, found, str(measure))
+        if situation not in WITHOUT_PICKS
+        else [],
+        pairs=pairs,
+        pairs_tested=len(mine) * (len(mine) - 1) // 2,
+        agreement=order_agreement(
+            list(ran.values()),
+            measure,
+            list(scores),
+            [category for category, size in sizes.items() if size >= FEWEST_IN_CATEGORY],
+        ),
+        turning=list(question.turning),
+        equivalent_within=question.equivalent_within,
+    )
+
+
+WITHOUT_PICKS: tuple[Situation, ...] = (
+    "one row",
+    "incumbent did not run",
+    "nothing beats random",
+    "only a baseline leads",
+    "incumbent kept",
+)
+
+
+def not_comparable(measure: Measure, reason: str) -> Verdict:
+    """No verdict, where rows can't be compared with each other."""
+    return Verdict(
+        measure=str(measure), leader=None, best_set=[], situation="not comparable", action="none", take=None,
+        without_verdict=reason,
     )  # fmt: skip
 
 
-def _sentences(
-    scores: Mapping[str, Values],
-    measure: Measure,
-    pairs: Sequence[PairedDifference],
-    group: Sequence[str],
-    ahead: Outlook | None,
-    rows: Mapping[str, Row],
-    averaging: Averaging,
-) -> list[str]:
-    if not group:
-        return ["No contender ran, so there is no verdict."]
-    best, n = group[0], len(scores[group[0]])
-    value = rows[best].measures[str(measure)]
-    interval = f" (95% interval {value.low:.3f} to {value.high:.3f})" if value.low is not None else ""
-    queries = counted(n, "query")
-    lost = [row.label for row in rows.values() if row.not_run is not None]
-    absent = f"{len(lost)} others" if len(lost) > MOST_NAMED else listed(lost) if lost else ""
-    without = f"; {absent} did not run (why is said below)" if lost else ""
-    sentences = [f"{best} has the highest {measure.label}: {value.mean:.3f}{interval}, over {queries}{without}."]
-    against = {pair.b if pair.a == best else pair.a: pair for pair in pairs if best in (pair.a, pair.b)}
-    same = [label for label in group[1:] if not np.any(np.abs(scores[best] - scores[label]) > 1e-12)]
-    tied = [label for label in group[1:] if label not in same]
-    worse = [label for label in against if label not in group]
-    if same:
-        sentences.append(
-            f"{listed(same)} score{'s' if len(same) == 1 else ''} the same {measure.label} on every query."
-        )
-    if tied:
-        sentences.append(f"{listed(tied)} can't be told from it with {queries} (Holm-adjusted p > {ALPHA}).")
-        if faster := _faster(rows[best], [rows[label] for label in tied]):
-            sentences.append(faster)
-        if ahead and ahead.rival in tied and ahead.more:
-            gap = value.mean - rows[ahead.rival].measures[str(measure)].mean
-            sentences.append(
-                f"If the gap of {gap:.3f} to {ahead.rival} is real, "
-                f"{more_queries(ahead.more)} would show it in 4 of 5 cases."
+def leader_of(scores: Mapping[str, Values], averaging: Averaging) -> str | None:
+    """The highest mean; of equal ones the first."""
+    return max(scores, key=lambda label: round(averaging.mean(scores[label]), 12), default=None)
+
+
+@dataclass(frozen=True)
+class _Standings:
+    """The rows that ran, with what the tests say of each."""
+
+    scores: ByMeasure
+    rows: Mapping[str, Row]
+    question: Question
+
+    @cached_property
+    def mine(self) -> Mapping[str, Values]:
+        """Scores by the deciding measure."""
+        return self.scores[self.question.measure]
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """In the order of the line-up."""
+        return list(self.mine)
+
+    @cached_property
+    def table(self) -> Values:
+        """Queries × rows."""
+        return table_of(list(self.mine.values()))
+
+    @cached_property
+    def means(self) -> dict[str, float]:
+        """Of the values, before a measure makes its figure from them."""
+        return {label: self.question.averaging.mean(values) for label, values in self.mine.items()}
+
+    @cached_property
+    def shown(self) -> dict[str, float]:
+        """The figures that are quoted."""
+        return {label: round(self.question.measure.figure(mean), 12) for label, mean in self.means.items()}
+
+    @cached_property
+    def leader(self) -> str:
+        """The highest mean."""
+        leader = leader_of(self.mine, self.question.averaging)
+        assert leader is not None
+        return leader
+
+    @cached_property
+    def same(self) -> dict[str, str]:
+        """For each row the first one that scores the same on every query by the deciding measure."""
+        return {label: self.labels[at] for label, at in zip(self.labels, first_equal(self.table), strict=True)}
+
+    @cached_property
+    def alike(self) -> dict[str, str]:
+        """The same for every measure that is shown."""
+        everything = np.vstack([np.stack(list(values.values()), axis=1) for values in self.scores.values()])
+        return {label: self.labels[at] for label, at in zip(self.labels, first_equal(everything), strict=True)}
+
+    @cached_property
+    def differing(self) -> int:
+        """On how many queries any two rows differ."""
+        return int(np.count_nonzero(np.ptp(self.table, axis=1) > NOISE))
+
+    @cached_property
+    def by_label(self) -> dict[str, Standing]:
+        """One for each row that ran."""
+        question, measure = self.question, self.question.measure
+        best = question.averaging.best_set(self.table, bounded=measure.bounded)
+        top = max(self.means.values())
+        against, above, equivalent = self._against(), self._above_random(), self._equivalent()
+        challengers = {winner.challenger for winner in question.turning}
+        standings = {}
+        for at, label in enumerate(self.labels):
+            first = self.alike[label]
+            p_equivalent = equivalent.get(label)
+            standings[label] = Standing(
+                mark="leads"
+                if self.same[label] == self.same[self.leader]
+                else "may be best"
+                if best.within[at]
+                else "worse",
+                p=float(best.p[at]),
+                behind_least=self._gap(top, float(best.least[at])) or 0.0,
+                behind_most=self._gap(top, float(best.most[at])),
+                open=label in challengers and self._judged(label) < JUDGED_ENOUGH,
+                beats_random=above.get(label),
+                against=against.get(label),
+                equivalent=None if p_equivalent is None else p_equivalent <= ALPHA,
+                p_equivalent=p_equivalent,
+                alike="" if first == label else first,
             )
-    if worse:
-        closest = min(worse, key=lambda label: abs(against[label].difference))
-        pair = against[closest]
-        lead = f"{abs(value.mean - rows[closest].measures[str(measure)].mean):.3f}"
-        by = f", by {lead}" if len(worse) == 1 else f"; the smallest of these leads is {lead} over {closest}"
-        sentences.append(f"It is better than {listed(worse)}{by} (p (Holm) = {pair.p_holm:.2g}).")
-        sentences += [f"{best} and {label}: {against[label].doubt}." for label in worse if against[label].doubt]
-    return sentences + _outlook_sentence(best, n, ahead, measure, averaging.mean(scores[best]), len(scores))
+        return standings
+
+    def _gap(self, top: float, gap: float) -> float | None:
+        """A gap below the top in terms of the figures that are shown."""
+        figure = self.question.measure.figure
+        return figure(top) - figure(top - gap) if finite(gap) is not None else None
+
+    def _judged(self, label: str) -> float:
+        bounds = self.rows[label].bounds.get(str(self.question.measure))
+        return bounds.judged if bounds else 1.0
+
+    def _may_reach(self, label: str, other: str) -> bool:
+        """Whether grades for what is not judged could lift a row above another."""
+        bounds = self.rows[label].bounds.get(str(self.question.measure))
+        return bounds is not None and bounds.judged < JUDGED_ENOUGH and bounds.relevant >= self.shown[other]
+
+    def _against(self) -> dict[str, Against]:
+        incumbent, question = self.question.baseline, self.question
+        if incumbent not in self.mine:
+            return {}
+        found = question.averaging.versus(self.table, self.labels.index(incumbent), bounded=question.measure.bounded)
+        figure, base = question.measure.figure, self.means[incumbent]
+        against = {}
+        for at, label in enumerate(self.labels):
+            if label == incumbent:
+                continue
+            low, high = (finite(float(ends[at])) for ends in (found.low, found.high))
+            better = found.low[at] > 0 and not self._may_reach(incumbent, label)
+            worse = found.high[at] < 0 and not self._may_reach(label, incumbent)
+            against[label] = Against(
+                difference=figure(base + float(found.difference[at])) - figure(base),
+                low=None if low is None else figure(base + low) - figure(base),
+                high=None if high is None else figure(base + high) - figure(base),
+                p_better=float(found.p_better[at]),
+                p_worse=float(found.p_worse[at]),
+                relation="better" if better else "worse" if worse else "undecided",
+            )
+        return against
+
+    def _above_random(self) -> dict[str, bool]:
+        """By a paired test, Holm over the distinct rows. A random order is known: no failure is imagined."""
+        floor, question = self.question.floor, self.question
+        if floor is None:
+            return dict(question.above)
+        above = np.stack([differences_of(values, floor) for values in self.mine.values()], axis=1)
+        p = holm_of_distinct(question.averaging.p_zero(above), [hypothesis_of(column) for column in above.T])
+        bar = question.averaging.mean(floor)
+        return {label: bool(p[at] <= ALPHA) and self.means[label] > bar for at, label in enumerate(self.labels)}
+
+    def _equivalent(self) -> dict[str, float]:
+        """p of being as good as the leader within the margin."""
+        question, margin = self.question, self.question.equivalent_within
+        if margin is None:
+            return {}
+        others = [label for label in self.labels if label != self.leader]
+        differences = [differences_of(self.mine[label], self.mine[self.leader]) for label in others]
+        p = question.averaging.p_equivalent(differences, margin, bounded=question.measure.bounded)
+        return dict(zip(others, p.tolist(), strict=True))
+
+    @cached_property
+    def choosable(self) -> list[str]:
+        """Rows that may be advised: no baselines, what beats a random order and, where there is one, the incumbent."""
+        return [
+            label
+            for label, standing in self.by_label.items()
+            if not self.rows[label].baseline
+            and standing.beats_random is not False
+            and (
+                self.question.baseline not in self.mine or (standing.against and standing.against.relation == "better")
+            )
+        ]
 
 
-def _outlook_sentence(
-    best: str, n: int, ahead: Outlook | None, measure: Measure, mean: float, rows: int = 0
-) -> list[str]:
-    """What would be found how often: said of one pair, so that it can't contradict what was found of another.
-
-    The difference is of the figures that are shown, down from the best's `mean`.
-    """
-    if ahead is None:
-        return []
-    tested = f"Holm over {ahead.pairs} pairs" if ahead.pairs > 1 else "one pair tested"
-    if ahead.pairs < rows * (rows - 1) // 2:
-        tested += "; rows that score alike count once"
-    between = f"between {best} and {ahead.rival}"
-    queries, one = counted(n, "query"), n == 1
-    if not np.isfinite(ahead.detectable) or (measure.bounded and ahead.detectable >= 1):
-        too_few = f"{'is' if one else 'are'} too few to find a difference"
-        return [f"{queries} {too_few} {between} in 4 of 5 cases, however large ({tested})."]
-    least = measure.figure(mean) - measure.figure(mean - ahead.detectable)
-    return [
-        f"{queries} {'finds' if one else 'find'} a true difference {between} in 4 of 5 cases from {least:.3f} on, "
-        f"and smaller ones less often ({tested})."
-    ]
-
-
-def _floor_sentences(scores: Mapping[str, Values], floor: Values | None, averaging: Averaging) -> list[str]:
-    """Which contenders are no better than chance, by the same paired test; Holm's correction is over distinct rows."""
-    if floor is None or not scores:
-        return []
-    above = np.stack([differences_of(values, floor) for values in scores.values()], axis=1)
-    p = holm_of_distinct(averaging.p_zero(above), [hypothesis_of(column) for column in above.T])
-    means = {label: averaging.mean(values - floor) for label, values in scores.items()}
-    unsure = [label for label, value in zip(scores, p, strict=True) if value > ALPHA]
-    worse = [label for label, value in zip(scores, p, strict=True) if value <= ALPHA and means[label] < 0]
-    sentences = []
-    if unsure:
-        sentences.append(f"{listed(unsure)} can't be told from a random order (Holm-adjusted p > {ALPHA}).")
-    if worse:
-        largest = max(float(value) for label, value in zip(scores, p, strict=True) if label in worse)
-        are = "is" if len(worse) == 1 else "are"
-        sentences.append(f"{listed(worse)} {are} worse than a random order (p (Holm) = {largest:.2g}).")
-    return sentences
+def _situation(standings: _Standings) -> Situation:
+    question, found = standings.question, standings.by_label
+    incumbent, leader = question.baseline, standings.leader
+    in_set = {standings.same[label] for label, standing in found.items() if standing.mark != "worse"}
+    if len(found) == 1:
+        return "one row"
+    if incumbent and incumbent not in found:
+        return "incumbent did not run"
+    if all(standing.beats_random is False for standing in found.values()):
+        return "nothing beats random"
+    if standings.rows[leader].baseline:
+        return "only a baseline leads"
+    if len(set(standings.alike.values())) == 1:
+        return "all alike"
+    if incumbent:
+        return "incumbent beaten" if standings.choosable else "incumbent kept"
+    if any(standing.open for label, standing in found.items() if standings.same[label] != standings.same[leader]):
+        return "open until graded"
+    if standings.differing < FEWEST_UNLIKE and len(in_set) > 1:
+        return "too few differ"
+    if len(in_set) == 1:
+        return "clear"
+    most = found[leader].behind_most
+    return "within margin" if most is not None and most <= question.stop_within else "not settled"
 
 
-def _cut_sentences(rows: Sequence[Row]) -> list[str]:
-    """Which rows know their texts in part: what they would do with whole ones nobody measured."""
-    cut: dict[tuple[int, int], list[str]] = {}
-    for row in rows:
-        if row.cut and row.cut[0] >= CUT_FROM * row.cut[1]:
-            cut.setdefault(row.cut, []).append(row.label)
-    return [
-        f"{listed(labels)} read{'s' if len(labels) == 1 else ''} the beginning alone of about {long:,} of {texts:,} "
-        "texts, which are longer than the model's context: see the notes."
-        for (long, texts), labels in cut.items()
-    ]
+def _action(situation: Situation) -> Action:
+    actions: dict[Situation, Action] = {
+        "nothing beats random": "do not choose",
+        "only a baseline leads": "do not choose",
+        "all alike": "choose by speed",
+        "incumbent beaten": "switch",
+        "incumbent kept": "keep",
+        "open until graded": "take for now",
+        "too few differ": "take for now",
+        "clear": "take and stop",
+        "within margin": "take and stop",
+        "not settled": "take for now",
+    }
+    return actions.get(situation, "none")
+
+
+def _take(situation: Situation, standings: _Standings) -> str | None:
+    """Of rows that score alike the one that answers fastest, where their times can be relied on."""
+    if situation == "incumbent kept":
+        return standings.question.baseline
+    if situation in WITHOUT_PICKS or not standings.choosable:
+        return None
+    best = max(standings.choosable, key=lambda label: standings.shown[label])
+    alike = [standings.rows[label] for label in standings.choosable if standings.alike[label] == standings.alike[best]]
+    fastest = quickest(alike)
+    if fastest is None:
+        return None if situation == "all alike" else best
+    return fastest.label
+
+
+def _outlook(standings: _Standings) -> Outlook | None:
+    """For the leader and the next best row that differs from it; with an incumbent, for it and the best other."""
+    question, measure = standings.question, standings.question.measure
+    mine = question.baseline if question.baseline in standings.mine else standings.leader
+    rivals = [label for label in standings.labels if standings.same[label] != standings.same[mine]]
+    if not rivals:
+        return None
+    rival = max(rivals, key=lambda label: standings.shown[label])
+    better, worse = (mine, rival) if standings.shown[mine] >= standings.shown[rival] else (rival, mine)
+    unnoticed, needed = None, None
+    if question.averaging.has_error:
+        pair = [question.averaging.linear(standings.mine[label]) for label in (better, worse)]
+        heaviest, bounded = question.averaging.heaviest, measure.bounded
+        if (gap := unnoticed_below(*pair, bounded=bounded, heaviest=heaviest)) is not None:
+            top = standings.means[better]
+            unnoticed = round_gap(measure.figure(top) - measure.figure(top - gap), len(standings.table))
+        if bounded:  # the margin is of figures from 0 to 1
+            needed = queries_for_gap(*pair, gap=question.stop_within, heaviest=heaviest)
+    return Outlook(
+        rival=rival,
+        differing=standings.differing,
+        unnoticed_below=unnoticed,
+        gap=question.stop_within,
+        queries_for_gap=needed,
+    )
 
 
 def order_agreement(
@@ -197,55 +384,3 @@ def order_agreement(
     figures = {key: np.array(values)[distinct] for key, values in columns.items()}
     taus = {key: kendall_tau(figures[name], values) for key, values in figures.items() if key != name}
     return {key: tau for key, tau in taus.items() if np.isfinite(tau)}
-
-
-def _agreement_sentence(agreement: Mapping[str, float], measure: Measure, *, every_category: bool = True) -> list[str]:
-    if not agreement:
-        return []
-    least = min(agreement, key=lambda key: agreement[key])
-    shown = f"{agreement[least]:.2f}"
-    if shown == "1.00":  # of many contenders two may have changed places: a figure that says so would say nothing
-        every = " and in every category" if any(key.startswith("category ") for key in agreement) else ""
-        if every and not every_category:
-            every += f" of {FEWEST_IN_CATEGORY} queries or more"
-        same, tau = (
-            ("the same", "") if agreement[least] > 1 - 1e-9 else ("nearly the same", " (Kendall's τ above 0.99)")
-        )
-        return [f"The contenders' order by {measure.label} is {same} by every other measure{every}{tau}."]
-    if least.startswith("category "):
-        what, where = f"within the {least}", f'the page\'s chart "{measure.label} by category" shows who leads there'
-    else:
-        what, where = f"by {Measure.parse(least).label}", "that column of the matrix shows who leads by it"
-    tau = f"Kendall's τ {shown}; 1 is the same order, -1 the reverse"
-    return [f"The contenders' order by {measure.label} agrees least with their order {what} ({tau}): {where}."]
-
-
-def _faster(best: Row, tied: Sequence[Row]) -> str | None:
-    """Which of the tied embeds a query fastest, where that is worth telling: equal quality for less waiting.
-
-    Rows of the best's own model make the same call, so their times differ by noise alone; a row made of others may too.
-    """
-    if best.row_type in MADE_OF_OTHERS:
-        return None
-    others = [row for row in tied if row.row_type not in MADE_OF_OTHERS]
-    others = [row for row in others if (row.provider, row.model) != (best.provider, best.model)]
-    timed = {row.label: p50 for row in others if (p50 := embed_p50(row))}
-    mine = embed_p50(best)
-    if not timed or mine is None:
-        return None
-    label = min(timed, key=lambda label: timed[label])
-    if mine < FASTER_FROM * timed[label]:
-        return None
-    doubtful = bool(best.latency and best.latency.doubts) or any(
-        row.latency and row.latency.doubts for row in tied if row.label == label
-    )
-    doubt = "; these timings can't be trusted" if doubtful else ""
-    return (
-        f"{label} embeds a query {_times(mine / timed[label])}× faster "
-        f"({timed[label]:.3g} against {mine:.3g} ms, p50{doubt})."
-    )
-
-
-def _times(ratio: float) -> str:
-    """Two digits of a ratio, without an exponent."""
-    return f"{float(f'{ratio:.2g}'):g}" if ratio < 1e5 else f"{ratio:,.0f}"

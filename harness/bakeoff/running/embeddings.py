@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Fitted, Provider, Role
 from bakeoff_providers.errors import Unavailable
 
-from bakeoff.core.room import TEMPORARY
+from bakeoff.core.facts import Fact, fact
+from bakeoff.core.files import TEMPORARY
 from bakeoff.core.task import Task
 from bakeoff.embedding.cache import VectorCache
-from bakeoff.embedding.contender_chunking import ContenderChunking, contender_chunks
+from bakeoff.embedding.chunking import ContenderChunking, contender_chunks
 from bakeoff.embedding.corpus_chunks import ChunkAsDocumentSays, Chunker, ChunkTexts, chunks_of_corpus
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.given_vectors import GivenVectors, WithGivenVectors
 from bakeoff.embedding.preflight import provider_warnings, too_long, truncation_warnings
 from bakeoff.lineup.entries import EngineEntry
-from bakeoff.running.engines.base import CorpusJob, Engine
-from bakeoff.running.engines.local import Local
+from bakeoff.running.engines import CorpusJob, Engine, Local
 from bakeoff.running.settings import Settings
 from bakeoff.running.shard_folders import check_complete
 from bakeoff.running.stages import Embedding
@@ -36,12 +36,15 @@ from bakeoff.systems.failures import adapter_work, reason_of
 class CorpusNotes(NamedTuple):
     """What weakens a corpus' vectors, and about how many of its texts are too long for the model, of how many."""
 
-    warnings: tuple[str, ...]
+    warnings: tuple[Fact, ...]
     cut: tuple[int, int] | None = None
 
 
 class Embeddings:
     """The corpus in vectors and in chunks, made once for each embedding and each field that is asked for."""
+
+    embedder_type: ClassVar[type[Embedder]] = Embedder
+    cache_type: ClassVar[type[VectorCache]] = VectorCache
 
     def __init__(
         self,
@@ -61,7 +64,7 @@ class Embeddings:
         self._embedders: dict[Hashable, Embedder] = {}
         self._corpora: dict[Hashable, EmbeddedCorpus | Exception] = {}
         self._notes: dict[Embedder, CorpusNotes] = {}
-        self._warnings_before: dict[Hashable, list[str]] = {}
+        self._warnings_before: dict[Hashable, list[Fact]] = {}
         self._resources = contextlib.ExitStack()
 
     def index(self, row: ChunkedRow) -> Index:
@@ -79,6 +82,11 @@ class Embeddings:
             how = chunking or ContenderChunking()
             self._indexes[key] = Index(chunks, self.depth, texts, self.metadata, how.parents, how.top)
         return self._indexes[key]
+
+    def texts(self, row: EmbeddingRow) -> Sequence[str]:
+        """What is embedded of the corpus: the chunks, or ids where vectors are known by them."""
+        index = self.index(row)
+        return index.ids if self.embedder(row).provider.by_id else ChunkTexts(index.chunks)
 
     @cached_property
     def metadata(self) -> dict[str, Mapping[str, Any]]:
@@ -104,7 +112,7 @@ class Embeddings:
         key, settings = row.shares, self.settings
         if key not in self._embedders:
             provider, noted = self._provider(row)
-            embedder = self._embedders[key] = Embedder(
+            embedder = self._embedders[key] = self.embedder_type(
                 provider,
                 self.cache(provider),
                 settings.policy,
@@ -130,22 +138,22 @@ class Embeddings:
             notes.cut,
         )
 
-    def _provider(self, row: EmbeddingRow) -> tuple[Provider, tuple[str, ...]]:
+    def _provider(self, row: EmbeddingRow) -> tuple[Provider, tuple[Fact, ...]]:
         """With the vectors that came with the task, and the note that says so."""
         provider = row.create(self.folder)
         if provider.by_id or isinstance(provider, Fitted) or row.per_token:
             return provider, ()
         if (given := self.given(provider.model)) is None:
             return provider, ()
-        counts, file = f"{len(given.rows)} of {len(self.task.documents)}", "/".join(given.file.parts[-3:])
-        return WithGivenVectors(provider, given), (f"{counts} item vectors come from {file}",)
+        file = "/".join(given.file.parts[-3:])
+        note = fact("given_vectors", count=len(given.rows), documents=len(self.task.documents), file=file)
+        return WithGivenVectors(provider, given), (note,)
 
-    def warnings_before(self, row: EmbeddingRow) -> list[str]:
+    def warnings_before(self, row: EmbeddingRow) -> list[Fact]:
         """What will weaken the rows of this embedding, before anything is embedded."""
         key = row.shares
         if key not in self._warnings_before:
-            provider, index = self.embedder(row).provider, self.index(row)
-            texts = index.ids if provider.by_id else ChunkTexts(index.chunks)
+            provider, texts = self.embedder(row).provider, self.texts(row)
             self._warnings_before[key] = provider_warnings(provider, len(texts), too_long(provider, texts))
         return self._warnings_before[key]
 
@@ -155,8 +163,8 @@ class Embeddings:
         if provider.by_id or not (settings.cache or settings.vectors):
             return None
         if settings.cache:
-            return VectorCache(settings.cache, settings.vectors, settings.fetch)
-        return VectorCache(self._temporary / "queries", settings.vectors, settings.fetch, TEMPORARY)
+            return self.cache_type(settings.cache, settings.vectors, settings.fetch)
+        return self.cache_type(self._temporary / "queries", settings.vectors, settings.fetch, TEMPORARY)
 
     @property
     def own_cache(self) -> VectorCache | None:
@@ -197,9 +205,7 @@ class Embeddings:
         if (reason := row.lacks()) and not settings.offline:
             raise Unavailable(reason)
         embedder = self.embedder(row)
-        provider = embedder.provider
-        index = self.index(row)
-        texts = index.ids if provider.by_id else ChunkTexts(index.chunks)
+        provider, texts = embedder.provider, self.texts(row)
         long = too_long(provider, texts)
         warnings = (*self._notes[embedder].warnings, *provider_warnings(provider, len(texts), long))
         notes = self._notes[embedder] = CorpusNotes(warnings, (long, len(texts)))

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 from bakeoff_providers import PROVIDERS
-from bakeoff_providers.registry import Registry
 
 from bakeoff.core.machine import Machine, machine
 from bakeoff.search.rankers import RANKERS
@@ -14,19 +10,13 @@ from bakeoff.search.stores import STORES
 
 
 def this_machine() -> Machine:
-    """The machine with the versions of all adapters' packages that are installed, whether they run or not."""
-    stores = dict(_adapters(STORES))
-    others = [adapter for registry in (PROVIDERS, RANKERS) for _, adapter in _adapters(registry)]
+    """The machine with the versions of all adapters' packages that are installed, whether they run or not.
+
+    What another package registers as an adapter may be none.
+    """
+    stores = dict(STORES.loaded())
+    adapters = [*stores.values(), *dict(PROVIDERS.loaded()).values(), *dict(RANKERS.loaded()).values()]
     return machine(
-        distributions=[name for adapter in (*stores.values(), *others) for name in adapter.distributions],
-        threads={name: store.threads for name, store in stores.items() if store.threads},
+        distributions=[name for adapter in adapters for name in getattr(adapter, "distributions", ())],
+        threads={name: threads for name, store in stores.items() if (threads := getattr(store, "threads", None))},
     )
-
-
-def _adapters(registry: Registry[Any]) -> Iterator[tuple[str, type[Any]]]:
-    """Another package's adapter that can't be imported is no reason to record nothing of the others."""
-    for name in registry.names():
-        try:
-            yield name, registry.get(name)
-        except ImportError:
-            continue

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bakeoff.core.figures import Section
+from bakeoff.core.facts import Section, TableCell, column, fact
 from bakeoff.running.stages import Scored
 from bakeoff.statistics.averaging import averaging_of
 from bakeoff.systems.reranked import RerankedRow
@@ -17,7 +17,8 @@ def with_gains(extras: Extras, finished: FinishedRun, ran: Sequence[Scored]) -> 
     """A table of the rows that rerank another; nothing where there are none."""
     by_label, primary = {row.contender.label: row for row in ran}, finished.primary
     averaging = averaging_of([query.drawn for query in finished.task.queries], finished.seed)
-    rows, figures = [], {}
+    rows: list[list[TableCell]] = []
+    figures = {}
     for row in ran:
         contender = row.contender
         if not isinstance(contender, RerankedRow) or contender.rerank.of not in by_label or row.search is None:
@@ -33,10 +34,7 @@ def with_gains(extras: Extras, finished: FinishedRun, ran: Sequence[Scored]) -> 
         milliseconds = float(np.median(samples)) / 1e6 if samples else None
         per = gain / milliseconds if milliseconds else None
         label = contender.label
-        rows.append(
-            [label, f"{before:.3f}", f"{after:.3f}", f"{gain:+.3f}", f"{pair.p:.2g}",
-             "–" if milliseconds is None else f"{milliseconds:.2f}", "–" if per is None else f"{per:+.2g}"]
-        )  # fmt: skip
+        rows.append([label, before, after, gain, pair.p, milliseconds, per])
         figures[label] = {
             "of": contender.rerank.of, "measure": str(primary), "before": before, "after": after,
             "gain": gain, "low": low, "high": high, "p": pair.p, "median_ms": milliseconds,
@@ -45,9 +43,17 @@ def with_gains(extras: Extras, finished: FinishedRun, ran: Sequence[Scored]) -> 
     if not rows:
         return extras
     section = Section(
-        title=f"What the second stage added ({primary.label})",
-        head=["Row", "first stage", "reranked", "gain", "p", "stage p50 ms", "gain per ms"],
+        title=fact("second_stage", measure=primary.label),
+        head=[
+            column("row"),
+            column("first_stage", "fixed"),
+            column("reranked", "fixed"),
+            column("gain", "fixed", signed=True),
+            column("p", "significant", 2),
+            column("stage_p50", "fixed", 2, unit="ms"),
+            column("gain_per_ms", "significant", 2, signed=True),
+        ],
         rows=rows,
-        notes=["p is that of the paired test of the two rows, not corrected for the other rows of the matrix."],
+        notes=[fact("uncorrected_p")],
     )
     return extras.with_table("second_stage", figures, section)

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from bakeoff_providers.base import Role
 
 from bakeoff.core.progress import showing
+from bakeoff.embedding.corpus_chunks import in_blocks
+from bakeoff.embedding.counting import CountingCache, CountingEmbedder
+from bakeoff.embedding.embed import Embedder
+from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.engines import with_shared_cache
 from bakeoff.running.runner import depth_of, task_of
 from bakeoff.running.settings import Settings
-from bakeoff.systems.base import Demand, Plan, System
+from bakeoff.running.turns import take_turns
+from bakeoff.systems.base import EmbeddedCorpus, NotRun, Plan, Prepared, System
+from bakeoff.systems.embedding import EmbeddingRow
+from bakeoff.systems.failures import attempt
 from bakeoff.tasks.kinds import load_kind
 
 __all__ = ["Plan", "plan", "plan_sentences"]
@@ -26,42 +37,80 @@ def plan(lineup: Lineup, settings: Settings) -> list[Plan]:
 
 
 def plan_sentences(plans: Sequence[Plan], lineup: Lineup) -> list[str]:
-    """What the table of the plans does not show: rows that embed nothing, and what would weaken the others."""
+    """What the table of the plans does not show: rows that embed nothing."""
     planned = {label for one in plans for label in one.rows}
     silent = [contender.label for contender in lineup.contenders if contender.label not in planned]
     verb, are = ("embeds", "is") if len(silent) == 1 else ("embed", "are")
     absent = [
         f"{', '.join(silent)} {verb} nothing of {'its' if len(silent) == 1 else 'their'} own and {are} not listed"
     ]
-    warned = [f"warning: {', '.join(one.rows)}: {warning}" for one in plans for warning in one.warnings]
-    return [*(absent if silent else []), *dict.fromkeys(warned)]
+    return absent if silent else []
+
+
+class _Counting(Embeddings):
+    """What a run lends to its rows, with embedders that count requests instead of sending them."""
+
+    embedder_type = CountingEmbedder
+    cache_type = CountingCache
+
+    def of(self, row: EmbeddingRow) -> EmbeddedCorpus:
+        """Counts the batches of the corpus; rows that share them count them once."""
+        if row.shares not in self._corpora:
+            embedder, texts = self.embedder(row), self.texts(row)
+            embedder.fit(texts)
+            scratch = Path(f"counted {len(self._corpora)}")  # which is never made
+            vectors = embedder.embed_corpus(in_blocks(texts, BLOCK), len(texts), scratch)
+            self._corpora[row.shares] = EmbeddedCorpus(embedder, vectors)
+        return super().of(row)
 
 
 def _plans(lineup: Lineup, settings: Settings) -> list[Plan]:
+    """The way of a run: prepare, then take turns."""
     kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
     settings = with_shared_cache(settings, settings.engine or lineup.engine)
     task = task_of(kind, lineup, settings)
-    embeddings = Embeddings(task, depth_of(lineup, kind, task), settings, lineup.folder)
-    unset = {row.label: reason for row in lineup.contenders if (reason := row.unset_variables())}
+    embeddings = _Counting(task, depth_of(lineup, kind, task), settings, lineup.folder, given=kind.vectors_of)
+    lacking = {row.label: reason for row in lineup.contenders if (reason := row.unset_variables())}
+    rows = [row for row in lineup.contenders if row.label not in lacking]
+    ready: dict[str, Prepared | NotRun] = {}
     sharing: dict[Hashable, list[System]] = {}
-    for row in (*kind.models, *(row for row in lineup.contenders if row.label not in unset)):
+    for row in (*kind.models, *rows):
+        counted = attempt(row, partial(row.count, embeddings, dict(ready)))
+        if counted is not None:
+            ready[row.label] = counted
         sharing.setdefault(row.shares, []).append(row)
-    plans = []
-    for rows in sharing.values():
-        further = kind.further_texts if any(row not in kind.models for row in rows) else ()
-        demand = Demand(rows, lineup.rounds, _askings(rows[0], lineup), further)
-        plans.append(rows[0].price(embeddings, demand))
-    lacking = [Plan((label,), note=reason, lacks=True) for label, reason in unset.items()]
-    return [*(one for one in plans if one is not None), *lacking]
+        if row in kind.models and isinstance(counted, Prepared):
+            index = embeddings.index(row)
+            cut = [text for item, text in index.texts.items() if index.row_of(item) is None]
+            _embed(embeddings.embedder(row), cut)
+    asked = [one for row in rows if isinstance(one := ready.get(row.label), Prepared) and _leaves(one, ready)]
+    for one, answered in zip(asked, take_turns(asked, task, kind, lineup.rounds, settings.progress), strict=True):
+        if isinstance(answered, NotRun):
+            ready[one.contender.label] = answered
+    plans: list[Plan | None] = []
+    for group in sharing.values():
+        labels = tuple(row.label for row in group)
+        failed = next((one for label in labels if isinstance(one := ready.get(label), NotRun)), None)
+        if failed is not None:
+            plans.append(Plan(labels, note=failed.reason, lacks=True))
+            continue
+        if isinstance(group[0], EmbeddingRow) and any(row not in kind.models for row in group):
+            _embed(embeddings.embedder(group[0]), kind.further_texts)
+        planned = attempt(group[0], partial(group[0].plan, embeddings, labels))
+        plans.append(Plan(labels, note=planned.reason, lacks=True) if isinstance(planned, NotRun) else planned)
+    embeddings.close()
+    return [*(one for one in plans if one), *(Plan((label,), note=why, lacks=True) for label, why in lacking.items())]
 
 
-def _askings(asked: System, lineup: Lineup) -> int:
-    """How often a round asks for what this row shares: for each row that does, and each that is made of such."""
-    rows = {row.label: row for row in lineup.contenders}
+def _embed(embedder: Embedder, texts: Sequence[str]) -> None:
+    """Texts besides the corpus and the queries; who knows vectors by id has none of them."""
+    if texts and not embedder.provider.by_id:
+        embedder.embed(texts, Role.DOCUMENT)
 
-    def asks(row: System) -> int:
-        if row.made_of:
-            return sum(asks(rows[part]) for part in row.made_of)
-        return int(row.shares == asked.shares)
 
-    return sum(map(asks, lineup.contenders))
+def _leaves(prepared: Prepared, ready: Mapping[str, Prepared | NotRun]) -> bool:
+    """Whether it asks something beyond this process: what runs here is asked for nothing."""
+    if prepared.embedder is not None:
+        return not prepared.embedder.provider.local
+    parts = (ready.get(label) for label in prepared.contender.made_of)
+    return any(isinstance(part, Prepared) and _leaves(part, ready) for part in parts)

@@ -13,6 +13,7 @@ import msgspec
 from bakeoff_providers import stopping
 from bakeoff_providers.errors import InputError
 
+from bakeoff.core.facts import Remark, fact
 from bakeoff.core.machine import Machine, after_work, machine
 from bakeoff.core.paths import vectors_folder
 from bakeoff.core.progress import showing, steps
@@ -21,7 +22,6 @@ from bakeoff.embedding.preflight import task_warnings
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.running.additions import Additions
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.engines import engine_of, with_shared_cache
 from bakeoff.running.environment import this_machine
@@ -34,7 +34,8 @@ from bakeoff.running.tuning import check_tunable, with_tuned_weights
 from bakeoff.running.turns import take_turns
 from bakeoff.search.stores.scratch import scratch
 from bakeoff.systems.base import NotRun, Prepared
-from bakeoff.systems.failures import attempt
+from bakeoff.systems.failures import Additions, attempt
+from bakeoff.systems.fused import Fused
 from bakeoff.tasks.kinds import TASK_KINDS, load_kind
 from bakeoff.tasks.kinds.base import Extras, FinishedRun, TaskKind
 from bakeoff.tasks.sample import sampled
@@ -56,9 +57,9 @@ class Outcome:
     machine: Machine
     started: datetime.datetime
     seconds: float
-    warnings: tuple[str, ...]
+    warnings: tuple[Remark, ...]
     extras: Extras
-    no_verdict: str = ""  # why rows can't be compared with each other, where they can't
+    no_verdict: str = ""  # id of why rows can't be compared with each other, where they can't
 
     def __repr__(self) -> str:
         return f"Outcome({self.lineup.name!r}: {len(self.ran)} rows, {len(self.not_run)} not run, {self.task!r})"
@@ -120,7 +121,7 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
         engine.start([*kind.models, *lineup.contenders], settings.cache, settings.vectors)
         task = kind.judged(task, embeddings)
         if settings.graded:
-            check_graded(task)
+            check_graded(task, settings.notice)
         scorer = Scorer(task, kind, measures, depth, engine, embeddings.embedding, lineup.contenders)
         contenders = _all_scored(preparation, scorer, lineup.rounds, settings)
         afterwards = after_work(before)
@@ -132,13 +133,13 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
         finished = FinishedRun(task, ran, baselines, lineup.primary, lineup.seed, started, embeddings)
         # They come last: a fault in them must not lose what was paid for.
         additions = Additions()
-        extras = additions.made(f"the tables of kind {kind.name!r}", partial(kind.extras, finished), Extras())
-        extras = additions.made("the table of second stages", partial(with_gains, extras, finished, ran), extras)
+        extras = additions.made("kind_tables", partial(kind.extras, finished), Extras())
+        extras = additions.made("second_stages", partial(with_gains, extras, finished, ran), extras)
         if settings.tune_weights:
             tuned = partial(with_tuned_weights, extras, finished, ran, kind, depth)
-            extras = additions.made("the table of tuned weights", tuned, extras)
-        noted: list[str] = []
-        noted = additions.made("the warnings about this task", partial(_warnings, task, lineup), noted)
+            extras = additions.made("tuned_weights", tuned, extras)
+        noted: list[Remark] = []
+        noted = additions.made("task_warnings", partial(_warnings, task, lineup), noted)
         chunks = embeddings.chunks or len(task.documents)
     return Outcome(
         lineup=lineup,
@@ -169,7 +170,7 @@ def task_of(kind: TaskKind, lineup: Lineup, settings: Settings) -> Task:
     if settings.sample_documents is None:
         return task
     if not kind.can_be_sampled:
-        able = ", ".join(repr(name) for name in TASK_KINDS.names() if TASK_KINDS.get(name).can_be_sampled)
+        able = ", ".join(repr(name) for name, other in TASK_KINDS.loaded() if other.can_be_sampled)
         raise InputError(
             f"a task of kind {kind.name!r} is about all of its documents",
             place="--sample-documents",
@@ -208,36 +209,32 @@ def _all_scored(preparation: Preparation, scorer: Scorer, rounds: int, settings:
             else:
                 done[contender.label] = attempt(contender, partial(scorer.score, answered))
             advance(1)
-    return [done[row.contender.label] for row in rows]
+    return scorer.with_disagreements([done[row.contender.label] for row in rows])
 
 
-def _warnings(task: Task, lineup: Lineup) -> list[str]:
+def _warnings(task: Task, lineup: Lineup) -> list[Remark]:
     warnings = task_warnings(task)
     deep = [str(measure) for measure in lineup.measures if (measure.k or 0) > task.candidates]
     if deep:
-        warnings.append(f"{', '.join(deep)}: k is larger than the corpus ({task.candidates} documents)")
+        warnings.append(fact("k_beyond_corpus", measures=deep, documents=task.candidates))
     shallow = [str(measure) for measure in lineup.measures if (measure.k or 0) > (lineup.depth or DEPTH)]
     if shallow:
-        warnings.append(f"{', '.join(shallow)}: k is larger than depth = {lineup.depth}: raise depth")
+        warnings.append(fact("k_beyond_depth", measures=shallow, depth=lineup.depth))
     if task.drawn_from:
         warnings.append(
-            f"these are {len(task.documents):,} of {task.drawn_from:,} documents, drawn by seed {lineup.seed}, with "
-            "all that have a grade: scores are higher than over all of them (bakeoff corpus-size says by how much)"
+            fact("sampled_documents", documents=len(task.documents), drawn_from=task.drawn_from, seed=lineup.seed)
         )
+    weighted = [row.label for row in lineup.contenders if isinstance(row, Fused) and len(set(row.fusion.weights)) > 1]
+    if weighted:
+        warnings.append(fact("weights_as_given", labels=weighted))
     if task.graded_by_model:
         grades = sum(map(len, task.judgments.values()))
-        warnings.append(
-            f"{task.graded_by_model} of {grades} grades come from a model alone, and the scores may be biased by it: "
-            "bakeoff grade corrected sets them right by people's grades of a sample"
-        )
+        warnings.append(fact("graded_by_model", by_model=task.graded_by_model, grades=grades))
     if identical := sum(bool(query.identical) for query in task.queries):
-        warnings.append(
-            f"{identical} queries have the id of a document, which is left out of their rankings as BEIR does "
-            "(ignore_identical_ids)"
-        )
+        warnings.append(fact("identical_ids", queries=identical))
     dated = [str(measure) for measure in lineup.measures if measure.reads_dates]
     if dated and (bound := sum(bool(query.as_of) for query in task.queries)) < len(task.queries):
-        warnings.append(f"{', '.join(dated)}: over the {bound} of {len(task.queries)} queries that have as_of")
+        warnings.append(fact("dated_measures", measures=dated, dated=bound, queries=len(task.queries)))
     if lost := task.without_relevant():
-        warnings.append(f"no document is relevant for {', '.join(lost)}: every contender scores 0 there")
+        warnings.append(fact("without_relevant", queries=lost))
     return warnings

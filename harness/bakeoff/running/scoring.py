@@ -8,16 +8,19 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 import numpy as np
-from bakeoff_providers.errors import InputError
+from bakeoff_providers.errors import InputError, StoreError
 
+from bakeoff.core.facts import Remark
+from bakeoff.core.figures import Loss
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
 from bakeoff.embedding.embed import Embedder
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores, join, oracle, random_expectation, score_queries
 from bakeoff.evaluation.validity import Validity
-from bakeoff.running.engines.base import Engine
+from bakeoff.running.engines import Engine
 from bakeoff.running.stages import Answered, Embedding, Scored, Search, SecondStage
+from bakeoff.search.answer import Searcher
 from bakeoff.search.loss import Losses
 from bakeoff.systems.base import Given, NotRun, System
 from bakeoff.systems.reranked import RerankedSearcher
@@ -28,18 +31,19 @@ class Ungraded(InputError):
     """Nobody graded the task yet; a command that knows where the task is says how to."""
 
 
-def check_graded(task: Task) -> None:
-    """Refuses a task on which every contender would score 0: that is no comparison."""
+def check_graded(task: Task, notice: Callable[[Remark], None]) -> None:
+    """Refuses a task on which every contender would score 0; the notes on its files, which may say why, come first."""
     if len(task.without_relevant()) < len(task.queries):
         return
-    why = f" ({'; '.join(task.notes)})" if task.notes else ""
+    for note in task.notes:
+        notice(note)
     if not any(task.judgments.values()):
         raise Ungraded(
-            f"task {task.name!r} has no grades, so every contender would score 0{why}",
+            f"task {task.name!r} has no grades, so every contender would score 0",
             remedy="grade it first: bakeoff grade, or bakeoff grade import",
         )
     raise InputError(
-        f"task {task.name!r}: no document has a grade of {task.rel} or more, so every contender would score 0{why}",
+        f"task {task.name!r}: no document has a grade of {task.rel} or more, so every contender would score 0",
         remedy="check the grades, or lower rel",
     )
 
@@ -69,6 +73,7 @@ class Scorer:
     contenders: Sequence[System] = ()  # that will be scored: the last row of a search lets it go
     _losses: Losses = field(init=False)
     _validity: Validity | None = field(init=False)
+    _not_exact: set[str] = field(default_factory=set, init=False)  # rows whose store got caught, and those made of them
 
     def __post_init__(self) -> None:
         rows = Counter[Hashable](row.searches for row in self.contenders)
@@ -96,17 +101,39 @@ class Scorer:
     def score(self, answered: Answered) -> Scored:
         """The mean of the rounds; they are equal unless the contender was not stable, and that is said."""
         prepared, stable = answered.prepared, answered.stable
-        contender = prepared.contender
+        contender, searcher = prepared.contender, answered.prepared.searcher
+        loss = self._loss(contender, searcher, answered.retrieved)
         distinct = answered.rounds if stable is False else answered.rounds[:1]
         scores = [self._scored(Answers(contender, rankings, answered.retrieved)) for rankings in distinct]
         search = Search(
             prepared.build,
             answered.timing,
             None if prepared.embedder is None else self.embedding_of(prepared.embedder),
-            self._losses.of(contender.searches, prepared.searcher, answered.retrieved),
-            SecondStage.of(prepared.searcher) if isinstance(prepared.searcher, RerankedSearcher) else None,
+            loss,
+            SecondStage.of(searcher) if isinstance(searcher, RerankedSearcher) else None,
+            searcher.short_lists(self.task.queries, answered.retrieved),
         )
         return Scored(contender, self._mean(scores), answered.rounds[0], answered.retrieved, stable, search)
+
+    def _loss(self, contender: System, searcher: Searcher, retrieved: Mapping[str, Ranking]) -> Loss | None:
+        """Raises for a store that is not what it claims to be, and for every row that is made of such a one."""
+        try:
+            if wrong := [label for label in contender.made_of if label in self._not_exact]:
+                raise StoreError(f"is made of {', '.join(wrong)}, whose store is not exact though it claims to be")
+            return self._losses.of(contender.searches, contender.label, searcher, retrieved)
+        except StoreError:
+            self._not_exact.add(contender.label)
+            raise
+
+    def with_disagreements(self, rows: Sequence[Scored | NotRun]) -> list[Scored | NotRun]:
+        """Exact rows over the same vectors that rank differently say so."""
+        unlike = self._losses.unlike
+        return [
+            replace(row, search=replace(row.search, unlike=unlike[row.contender.label]))
+            if isinstance(row, Scored) and row.search and row.contender.label in unlike
+            else row
+            for row in rows
+        ]
 
     def baselines(self) -> dict[str, Scores]:
         """The rows that no provider made: the ceiling and floor of every measure on this task, and the kind's own.

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from bakeoff_providers.base import ModelCard, Role
 
 from bakeoff.calls.paid import Usage
+from bakeoff.core.facts import Fact
 from bakeoff.core.figures import Loss, Timing
 from bakeoff.core.ranking import Ranking
 from bakeoff.evaluation.score import Scores
+from bakeoff.search.loss import Unlike
 from bakeoff.systems.base import Build, Prepared, System
 from bakeoff.systems.reranked import RerankedSearcher
 from bakeoff.tasks.kinds.base import Reading
@@ -45,7 +47,7 @@ class Embedding:
     asked_anew: bool
     needs_network: bool
     usage: Mapping[Role, Usage]
-    warnings: Sequence[str]
+    warnings: Sequence[Fact]
     lengths: tuple[float, float] | None
     cut: tuple[int, int] | None = None
 
@@ -76,6 +78,8 @@ class Search:
     embedding: Embedding | None = None
     loss: Loss | None = None
     second_stage: SecondStage | None = None
+    short: int = 0  # queries with shorter lists than there are documents for, where no loss can be known
+    unlike: Unlike | None = None
 
 
 @dataclass(frozen=True, slots=True)

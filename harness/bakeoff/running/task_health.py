@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from bakeoff.core.arrays import Grades, Values
+from bakeoff.core.facts import Remark
 from bakeoff.core.filters import unmatched
 from bakeoff.core.printable import counted, listed, some
 from bakeoff.core.progress import Progress, silent
@@ -21,7 +22,8 @@ from bakeoff.evaluation.ranked_grades import NO_DOCUMENT
 from bakeoff.evaluation.score import Scores, join, score_queries
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import Settings, run
-from bakeoff.statistics.compare import outlook
+from bakeoff.statistics.columns import differences_of
+from bakeoff.statistics.detectable import round_gap, unnoticed_below
 from bakeoff.systems.dense import Dense
 from bakeoff.systems.lexical import Lexical
 from bakeoff.tasks.annotations import QueryDocument
@@ -57,10 +59,10 @@ class TextHealth(msgspec.Struct, frozen=True, kw_only=True):
 
     unmatched: list[str]
     duplicates: list[tuple[str, str, float]]
-    warnings: list[str]
+    warnings: list[Remark]
 
-    def findings(self) -> list[str]:
-        """What should be fixed or known, in sentences."""
+    def findings(self) -> list[Remark]:
+        """What should be fixed or known."""
         findings = [*self.warnings]
         if self.unmatched:
             findings.append(f"no document passes the filter (where) of {some(self.unmatched)}: nothing is found there")
@@ -95,10 +97,10 @@ class Health(TextHealth, frozen=True, kw_only=True):
     primary: str
     lexical: float | None
     shared_words: float | None
-    smallest_detectable: float | None
-    detectable_between: str  # the pair that this is said of, and how many pairs it is corrected for
+    unnoticed_below: float | None
+    unnoticed_between: str  # the pair that this is said of
 
-    def findings(self) -> list[str]:
+    def findings(self) -> list[Remark]:
         """Those of the texts, and what the grades leave to be wished for."""
         findings = super().findings()
         if self.without_relevant:
@@ -177,7 +179,7 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent, grading: Gra
         score_queries(joined["bm25"], [primary], task.rel)[primary].mean()
     )  # what follows by id alone is no word's
     texts = {document.id: f"{document.title}\n{document.text}" for document in task.documents}
-    detectable, between = _detectable({label: scores[primary] for label, scores in scored.items()})
+    unnoticed, between = _unnoticed({label: scores[primary] for label, scores in scored.items()})
     return Health(
         **msgspec.structs.asdict(text_health(task)),
         documents=len(task.documents),
@@ -196,8 +198,8 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent, grading: Gra
         primary=str(primary),
         lexical=words / oracle if oracle else None,
         shared_words=_shared_words(task, texts),
-        smallest_detectable=detectable,
-        detectable_between=between,
+        unnoticed_below=unnoticed,
+        unnoticed_between=between,
     )
 
 
@@ -222,13 +224,14 @@ def _judged_share(tops: Sequence[Grades]) -> float:
     return sum(int(np.count_nonzero(top >= 0)) for top in tops) / returned if returned else 1.0
 
 
-def _detectable(scores: Mapping[str, Values]) -> tuple[float | None, str]:
-    """Of the best of these and its closest rival, as a run says it of its own."""
-    best = max(scores, key=lambda label: float(scores[label].mean()))
-    ahead = outlook(scores, best)
-    if ahead is None or not np.isfinite(ahead.detectable):
-        return None, ""
-    return ahead.detectable, f"between {best} and {ahead.rival}, Holm over {counted(ahead.pairs, 'pair')}"
+def _unnoticed(scores: Mapping[str, Values]) -> tuple[float | None, str]:
+    """Of the best of these and its nearest rival that differs, as a run says it of its own."""
+    best, *others = sorted(scores, key=lambda label: -float(scores[label].mean()))
+    for rival in others:
+        if differences_of(scores[best], scores[rival]).any():
+            gap = unnoticed_below(scores[best], scores[rival])
+            return (None, "") if gap is None else (round_gap(gap, len(scores[best])), f"{best} and {rival}")
+    return None, ""
 
 
 def _shared_words(task: Task, texts: Mapping[str, str]) -> float | None:

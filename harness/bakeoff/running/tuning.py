@@ -8,7 +8,7 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
-from bakeoff.core.figures import Section
+from bakeoff.core.facts import Section, TableCell, column, fact
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.stages import Scored
 from bakeoff.search.fusion import FOLDS, GRID, Fusion, FusionWeights, Tuned, fuse, grid, tune
@@ -29,7 +29,8 @@ def with_tuned_weights(
     """Adds a table to the result. The rows of the matrix keep the weights of the line-up: those were not fitted."""
     primary = finished.primary
     averaging = averaging_of([query.drawn for query in finished.task.queries], finished.seed)
-    rows, figures = [], {}
+    rows: list[list[TableCell]] = []
+    figures = {}
     by_label = {row.contender.label: row for row in ran}
     for row in ran:
         if not isinstance(row.contender, Fused) or not by_label.keys() >= set(row.contender.made_of):
@@ -46,19 +47,20 @@ def with_tuned_weights(
         )
         in_sample = primary.figure(tuned.in_sample)
         label = row.contender.label
-        rows.append(
-            [label, _shown(fusion.weights), f"{given:.3f}", _shown(tuned.weights), f"{held_out:.3f}",
-             f"{in_sample:.3f}"]
-        )  # fmt: skip
+        rows.append([label, fusion.weights, given, tuned.weights, held_out, in_sample])
         figures[label] = _figures(tuned, fusion.of, str(primary), (given, held_out, in_sample))
     section = Section(
-        title=f"Tuned weights ({primary.label})",
-        head=["Fusion", "weights given", "score", "weights tuned", "out-of-fold score", "(in sample)"],
-        rows=rows,
-        notes=[
-            f"{FOLDS}-fold cross-validation over queries, weights in steps of {1 / GRID:g}, seed {finished.seed}. Only "
-            "the out-of-fold score may be quoted for tuned weights: each query has weights chosen without it."
+        title=fact("tuned_weights", measure=primary.label),
+        head=[
+            column("fusion"),
+            column("weights_given", "ratio"),
+            column("score", "fixed"),
+            column("weights_tuned", "ratio"),
+            column("out_of_fold", "fixed"),
+            column("in_sample", "fixed"),
         ],
+        rows=rows,
+        notes=[fact("cross_validation", folds=FOLDS, step=1 / GRID, seed=finished.seed)],
     )
     return extras.with_table("tuned_weights", figures, section)
 
@@ -80,10 +82,6 @@ def _scores(
         rankings[query.id] = kind.refine(query, fused)
     answers = Answers(row.contender, rankings, row.retrieved)
     return kind.score(finished.task, answers, [finished.primary])[finished.primary]
-
-
-def _shown(weights: FusionWeights) -> str:
-    return " : ".join(f"{weight:g}" for weight in weights)
 
 
 def _figures(

@@ -7,8 +7,8 @@ from functools import partial
 
 from bakeoff.core.clock import WARM_UP
 from bakeoff.core.figures import CallTime, Timing
-from bakeoff.core.packed_rankings import PackedRankings
 from bakeoff.core.progress import Advance, Progress
+from bakeoff.core.ranking import PackedRankings
 from bakeoff.core.task import Query, Task
 from bakeoff.running.stages import Answered, Rankings
 from bakeoff.search.answer import Answer, Timed

@@ -1,13 +1,19 @@
-"""A line-up checked without running it: what every row would meet before it is asked for anything."""
+"""A line-up checked without running it, row by row, and each provider by one real embedding with its time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from bakeoff_providers.errors import InputError
+from bakeoff_providers import PROVIDERS
+from bakeoff_providers.adapter import cache_key
+from bakeoff_providers.base import Fitted, InFiles, Provider, Role, checked
+from bakeoff_providers.errors import BrokenPlugin, InputError
 from bakeoff_providers.stopping import ends_run
 
+from bakeoff.core.clock import timed
+from bakeoff.core.facts import Fact, Remark
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
@@ -30,10 +36,10 @@ class Checked:
     label: str
     wrong: str = ""
     missing: str = ""
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Fact, ...] = ()
 
 
-def check_task(task: Task, kind: TaskKind) -> None:
+def check_task(task: Task, kind: TaskKind, notice: Callable[[Remark], None]) -> None:
     """Targets that are measures, and grades that some document reaches; a task without grades is still to be graded."""
     for target in task.targets:
         try:
@@ -41,27 +47,28 @@ def check_task(task: Task, kind: TaskKind) -> None:
         except InputError as error:
             raise InputError(error.problem, place="targets", remedy=error.remedy) from None
     if kind.free_health_check and any(task.judgments.values()):
-        check_graded(task)
+        check_graded(task, notice)
 
 
 def check_rows(lineup: Lineup, task: Task) -> Iterator[Checked]:
     """Options, dimensions, index strings, files and functions of every row; own servers are asked whether they live."""
-    embeddings = Embeddings(task, 1, Settings(), lineup.folder)
+    embeddings, kept = Embeddings(task, 1, Settings(), lineup.folder), dict[str, EmbeddingRow]()
     try:
         for contender in lineup.contenders:
-            yield _checked(contender, embeddings)
+            yield _checked(contender, embeddings, kept)
     finally:
         embeddings.close()
 
 
-def _checked(contender: System, embeddings: Embeddings) -> Checked:
+def _checked(contender: System, embeddings: Embeddings, kept: dict[str, EmbeddingRow]) -> Checked:
     if contender.unset:
         return Checked(contender.label, missing=contender.unset)
     try:
         contender.check(embeddings)
         contender.try_out(embeddings)
-        missing, warnings = contender.lacks() or "", list[str]()
+        missing, warnings = contender.lacks() or "", list[Fact]()
         if isinstance(contender, EmbeddingRow) and not missing:
+            _check_apart(contender, embeddings.embedder(contender).provider, kept)
             warnings = embeddings.warnings_before(contender)
     except InputError as error:
         return Checked(contender.label, wrong=reason_of(error))
@@ -70,3 +77,76 @@ def _checked(contender: System, embeddings: Embeddings) -> Checked:
             raise
         return Checked(contender.label, missing=reason_of(error))
     return Checked(contender.label, missing=missing, warnings=tuple(warnings))
+
+
+def _check_apart(row: EmbeddingRow, provider: Provider, kept: dict[str, EmbeddingRow]) -> None:
+    """Refuses a row that would be answered from the cached vectors of one with other options.
+
+    `kept` has the first row of each cache key. An option that is None leaves the choice to the provider, which may
+    choose what the other row names.
+    """
+    if isinstance(provider, (Fitted, InFiles)):  # what it saw is part of its key; its vectors are in no cache
+        return
+    keys = [cache_key(provider, role) for role in Role]
+    first = row if None in keys else kept.setdefault(repr(keys), row)
+    ours, theirs = _shaping_options(row), _shaping_options(first)
+    for option in ours.keys() | theirs.keys():
+        one, other = ours.get(option), theirs.get(option)
+        if None not in (one, other) and one != other:
+            raise InputError(
+                f"{option} = {one!r} would get the cached vectors of {first.label}, which has {option} = {other!r}",
+                place="options",
+                remedy=f"provider {row.provider!r} has to name it in identity(), or declare it as Transport",
+            )
+
+
+def _shaping_options(row: EmbeddingRow) -> dict[str, Any]:
+    """What a row sets and what its provider's defaults set, without what changes no vector."""
+    declared = PROVIDERS.options(row.provider)
+    options = {option.name: option.default for option in declared} | {"model": row.model or None} | row.options
+    return {name: options[name] for name in options if name not in {one.name for one in declared if one.transport}}
+
+
+SAMPLE = ("A short text about lakes.", "Another one about mountains.")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One provider's state: `trouble` with its remedy, or the latency of a test embedding, where one can be made."""
+
+    provider: str
+    model: str
+    trouble: str = ""
+    dimensions: int | None = None
+    milliseconds: float | None = None
+
+
+def examine(names: Sequence[str]) -> Iterator[Finding]:
+    """One finding per provider, as they come: a hosted one is really asked, for a handful of tokens."""
+    for name in names:
+        try:
+            adapter = PROVIDERS.get(name)
+        except BrokenPlugin as error:
+            yield Finding(name, "", str(error))
+            continue
+        if reason := adapter.missing():
+            yield Finding(name, adapter.default_model, reason)
+        elif adapter.by_id:
+            yield Finding(name, adapter.default_model)  # it reads files that a line-up names
+        else:
+            yield _tried(PROVIDERS.create(name))
+
+
+def _tried(provider: Provider) -> Finding:
+    try:
+        provider.ready()
+        if isinstance(provider, Fitted):
+            provider.fit(SAMPLE)
+        provider.embed(SAMPLE[:1], Role.QUERY)  # the first call loads and connects
+        batch, nanoseconds = timed(lambda: provider.embed(SAMPLE[:1], Role.QUERY))
+        vectors = checked(batch, SAMPLE[:1], provider.card).vectors
+    except Exception as error:  # a library's own errors are findings too
+        return Finding(provider.name, provider.card.name, reason_of(error))
+    finally:
+        provider.close()
+    return Finding(provider.name, provider.card.name, "", int(vectors.shape[1]), nanoseconds / 1e6)

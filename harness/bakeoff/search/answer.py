@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -56,9 +56,18 @@ class Searcher(ABC):
     def begin_round(self, number: int) -> None:  # noqa: B027 - most answer in every round alike
         """Called before each round."""
 
+    @property
+    def exact(self) -> bool:
+        """Whether it claims to find what exact search finds: then it is held to that."""
+        return False
+
     def exact_search(self) -> ExactRankings | None:
-        """The same vectors searched exactly; None where nothing can have been missed, or there are no vectors."""
+        """The same vectors searched exactly; None where there are no vectors."""
         return None
+
+    def short_lists(self, queries: Sequence[Query], rankings: Mapping[str, Ranking]) -> int:  # noqa: ARG002
+        """How many queries got fewer documents than there are, where that is all that can be said."""
+        return 0
 
     def close(self) -> None:  # noqa: B027 - most hold nothing
         """Lets go of what it holds."""

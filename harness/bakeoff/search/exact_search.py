@@ -3,31 +3,56 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from bakeoff_providers.base import Vectors
 
 from bakeoff.core.filters import conditions
-from bakeoff.core.packed_rankings import PackedRankings
-from bakeoff.core.ranking import Ranking
+from bakeoff.core.ranking import PackedRankings, Ranking
 from bakeoff.core.task import Query
 from bakeoff.embedding.vector_rows import VectorRows, chosen_rows
 from bakeoff.search import brute_force
 from bakeoff.search.hits import Hits
 from bakeoff.search.index import Index
+from bakeoff.search.stores.base import UNIT
 
 K = 10  # recall is over so many nearest documents
 HELD = 1 << 21  # hits that are held at a time, 12 bytes each
+WORK = 1 << 32  # multiplications that holding an exact store to its word may take: a quarter of a second
+FEWEST, MOST = 32, 1000  # queries that it is compared on, whatever the size
+
+T = TypeVar("T")
+
+
+def sample(queries: Sequence[T], multiplications: int, depth: int) -> Sequence[T]:
+    """The queries on which a store that claims to be exact is compared: all of them where that is cheap.
+
+    `multiplications` are those of one query, `depth` is how long its ranking is.
+    """
+    most = max(FEWEST, min(MOST, WORK // max(1, multiplications), HELD // max(1, depth)))
+    return queries[:: -(-len(queries) // most) or 1]
+
+
+class Nearness(NamedTuple):
+    """Of the ten nearest documents, the share that came back, and how far the scores of those returned are off."""
+
+    recall: float
+    score_error: float
 
 
 @dataclass(slots=True)
 class ExactRankings(ABC):
-    """Exact search over what a store holds: done once for each query, compared with every store that holds the same."""
+    """Exact search over what a store holds: done once for each query, compared with every store that holds the same.
+
+    `queries` are the vectors that the store was asked with; of a store that claims to be exact, those of a sample.
+    """
 
     index: Index
-    queries: Mapping[str, Vectors]
+    queries: dict[str, Vectors]
     _rankings: PackedRankings = field(default_factory=PackedRankings, init=False)
 
     def rankings(self, queries: Sequence[Query]) -> Mapping[str, Ranking]:
@@ -40,24 +65,32 @@ class ExactRankings(ABC):
             self._search(group)
         return self._rankings
 
-    def recall(self, query: Query, retrieved: Ranking) -> float:
-        """Of the ten nearest documents, how many came back; one that ties with the tenth counts as retrieved."""
+    def nearness(self, query: Query, retrieved: Ranking) -> Nearness:
+        """One that ties with the tenth counts as retrieved."""
         nearest = self.rankings([query])[query.id]
         wanted = min(K, len(nearest))
-        if not wanted:
-            return 1.0
         returned = retrieved.ids[:K]
-        scores = np.array([self._score(document, self.queries[query.id]) for document in returned])
+        if not wanted or not returned:
+            return Nearness(0.0 if wanted else 1.0, 0.0)
+        scores = np.array([self.score(document, query) for document in returned])
         listed = np.isin(returned, nearest.ids[:wanted])
-        return brute_force.recall(scores, nearest.scores[wanted - 1], wanted, listed)
+        return Nearness(
+            brute_force.recall(scores, nearest.scores[wanted - 1], wanted, listed),
+            float(np.abs(scores - retrieved.scores[:K]).max()),
+        )
 
     @abstractmethod
     def _search(self, group: Sequence[Query]) -> None:
         """Fills the rankings of queries that have the same filter."""
 
+    @property
     @abstractmethod
-    def _score(self, document: str, query: Vectors) -> float:
-        """How near a document is, by its best chunk."""
+    def tolerance(self) -> float:
+        """How far apart two scores may be that were both worked out rightly in float32."""
+
+    @abstractmethod
+    def score(self, document: str, query: Query) -> float:
+        """How near a document is, by its chunks."""
 
 
 @dataclass(slots=True)
@@ -87,8 +120,24 @@ class ExactSearch(ExactRankings):
                         self._rankings.add(query.id, ranking)
             waiting, size = unsettled, min(len(self.index.ids), 2 * size)
 
-    def _score(self, document: str, query: Vectors) -> float:
-        return float((self.vectors[self.index.rows_of(document)] @ query).max())
+    @property
+    def tolerance(self) -> float:
+        """Of a cosine; a sum over chunks may be off by as much for each of them."""
+        chunks = max(Counter(self.index.owners).values()) if self.index.parents == "sum" else 1
+        return chunks * cosine_tolerance(self.vectors.shape[1])
+
+    def score(self, document: str, query: Query) -> float:
+        """Of the document's own vectors."""
+        return self.index.document_score(self.vectors[self.index.rows_of(document)] @ self.queries[query.id])
+
+
+def cosine_tolerance(dimensions: int) -> float:
+    """How far apart two right cosines may be.
+
+    A float32 inner product of unit vectors is off by at most d · 2⁻²⁴, in whatever order it is summed (Higham 2002,
+    section 3.1); one side may also divide by lengths that the other takes for 1, and scores are rounded.
+    """
+    return dimensions * 2.0**-23 + UNIT + brute_force.TOLERANCE
 
 
 def _parts(queries: Sequence[Query], size: int) -> Iterator[Sequence[Query]]:

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bakeoff.core.filters import Condition, filterable, tokens
+from bakeoff.core.filters import Condition, conditions, filterable, tokens
 from bakeoff.core.id_rows import IdRows
 from bakeoff.core.ranking import Ranking, ordered
+from bakeoff.core.task import Query
 from bakeoff.embedding.chunking import Chunk
 from bakeoff.embedding.corpus_chunks import StoredChunks
 from bakeoff.search.hits import SIMILARITY_DIGITS, Hits, document_scores
@@ -62,6 +63,20 @@ class Index:
     def known(self, documents: Sequence[str]) -> set[str]:
         """Those of these documents that the corpus has."""
         return self._owned.among(documents)
+
+    def document_score(self, chunks: NDArray[np.floating]) -> float:
+        """One document's score, from the similarities of all its chunks."""
+        if self.parents == "best":
+            return float(chunks.max())
+        return float(chunks.sum() if self.parents == "sum" else np.sort(chunks)[-self.top :].mean())
+
+    def full_length(self, query: Query) -> int:
+        """How many documents a full list has for this query."""
+        filters = conditions(query.where)
+        if filters:
+            passing = {self.owners[row] for row in self.passing(filters)}
+            return min(self.depth, len(passing - {query.excluded}))
+        return min(self.depth, len(self.documents) - (query.excluded in self._owned))
 
     def row_of(self, chunk: str) -> int | None:
         """The number of a chunk; None where there is none of this id."""

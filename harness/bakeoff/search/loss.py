@@ -1,16 +1,19 @@
-"""What an index lost: the same vectors searched exactly, scored by the same judgments, beside what the store found."""
+"""Answers beside exact search over the same vectors: what an approximate index lost, where an exact one is wrong."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
+import msgspec
 import numpy as np
+from bakeoff_providers.errors import StoreError
 
 from bakeoff.core.figures import Loss
 from bakeoff.core.ranking import Ranking
-from bakeoff.core.task import Task
+from bakeoff.core.task import Query, Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import join, score_queries
 from bakeoff.search.answer import Searcher
@@ -20,33 +23,93 @@ from bakeoff.statistics.averaging import averaging_of
 NDCG = Measure.parse("ndcg@10")
 
 
+class Place(msgspec.Struct, frozen=True):
+    """What stands at one place of a ranking."""
+
+    document: str
+    score: float
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """The first place at which two rankings of one query differ; None where a list has ended."""
+
+    query: str
+    place: int  # from 1
+    expected: Place | None
+    got: Place | None
+
+    def __str__(self) -> str:
+        expected, got = (
+            "nothing" if place is None else f"{place.document} ({place.score:.6f})"
+            for place in (self.expected, self.got)
+        )
+        return f"query {self.query}, place {self.place}: expected {expected}, got {got}"
+
+
+class Unlike(msgspec.Struct, frozen=True):
+    """Another row over the same vectors that is exact, too, and ranks differently."""
+
+    label: str
+    difference: Difference
+
+
+class NotExact(StoreError):
+    """A store that claims to be exact answers otherwise than exact search over the same vectors."""
+
+    def __init__(self, difference: Difference) -> None:
+        self.difference = difference
+        super().__init__(f"the store claims to be exact, but exact search ranks differently: {difference}")
+
+
 @dataclass(slots=True)
 class Losses:
     """The losses of one run; rows with the same key hold the same vectors and share one exact search.
 
-    `rows` says how many rows of each key there will be: after the last one its search is let go.
+    `rows` says how many rows of each key there will be: after the last one its search is let go. `unlike` has the
+    exact rows that passed and still rank differently on a query outside the sample.
     """
 
     task: Task
     rows: Counter[Hashable]
-    _searches: dict[Hashable, dict[type, ExactRankings]] = field(default_factory=dict)
+    unlike: dict[str, Unlike] = field(default_factory=dict, init=False)
+    _searches: dict[Hashable, dict[type, ExactRankings]] = field(default_factory=dict, init=False)
+    _first: dict[Hashable, tuple[str, Mapping[str, Ranking]]] = field(default_factory=dict, init=False)
 
     def skip(self, key: Hashable) -> None:
         """A row of this key that is not scored after all."""
         self.rows[key] -= 1
         if self.rows[key] <= 0:
             self._searches.pop(key, None)
+            self._first.pop(key, None)
 
-    def of(self, key: Hashable, searcher: Searcher, retrieved: Mapping[str, Ranking]) -> Loss | None:
-        """None where there is nothing to lose: an exact store, or no store at all."""
+    def of(self, key: Hashable, label: str, searcher: Searcher, retrieved: Mapping[str, Ranking]) -> Loss | None:
+        """None where there is nothing to lose. Raises NotExact where a store is not what it claims to be."""
         try:
-            exact = searcher.exact_search()
-            if exact is None:
+            found = searcher.exact_search()
+            if found is None:
                 return None
-            shared = self._searches.setdefault(key, {}).setdefault(type(exact), exact)
-            return index_loss(shared, self.task, retrieved)
+            exact = self._searches.setdefault(key, {}).setdefault(type(found), found)
+            exact.queries.update(found.queries)
+            if not searcher.exact:
+                return index_loss(exact, self.task, retrieved)
+            check_exact(exact, [query for query in self.task.queries if query.id in found.queries], retrieved)
+            self._compare_rows(key, label, retrieved, 2 * exact.tolerance)
+            return None
         finally:
             self.skip(key)
+
+    def _compare_rows(self, key: Hashable, label: str, retrieved: Mapping[str, Ranking], tolerance: float) -> None:
+        """With the first exact row over the same vectors, on every query."""
+        other, expected = self._first.setdefault(key, (label, retrieved))
+        if other == label:
+            return
+        for query in self.task.queries:
+            ranking = expected[query.id]
+            if found := first_difference(query.id, ranking, retrieved[query.id], tolerance):
+                self.unlike[label] = Unlike(other, found)
+                mirrored = Difference(found.query, found.place, found.got, found.expected)
+                self.unlike.setdefault(other, Unlike(label, mirrored))
+                return
 
 
 def index_loss(exact: ExactRankings, task: Task, retrieved: Mapping[str, Ranking]) -> Loss:
@@ -58,6 +121,44 @@ def index_loss(exact: ExactRankings, task: Task, retrieved: Mapping[str, Ranking
         averaging.mean(score_queries(join(answers, task.judgments, ids), [NDCG], task.rel)[NDCG])
         for answers in (rankings, retrieved)
     )
-    recalls = np.array([exact.recall(query, retrieved[query.id]) for query in task.queries])
-    short = sum(len(retrieved[query]) < len(rankings[query]) for query in ids)
-    return Loss(ndcg_exact=best, ndcg_lost=best - achieved, recall=averaging.mean(recalls), short=short)
+    near = [exact.nearness(query, retrieved[query.id]) for query in task.queries]
+    return Loss(
+        ndcg_exact=best,
+        ndcg_lost=best - achieved,
+        recall=averaging.mean(np.array([one.recall for one in near])),
+        short=sum(len(retrieved[query]) < len(rankings[query]) for query in ids),
+        score_error=max(one.score_error for one in near),
+    )
+
+
+def check_exact(exact: ExactRankings, queries: Sequence[Query], retrieved: Mapping[str, Ranking]) -> None:
+    """Raises NotExact at the first query that differs by more than float32 explains."""
+    rankings, tolerance = exact.rankings(queries), exact.tolerance
+    for query in queries:
+        score = partial(exact.score, query=query)
+        if found := first_difference(query.id, rankings[query.id], retrieved[query.id], tolerance, score):
+            raise NotExact(found)
+
+
+def first_difference(
+    query: str, expected: Ranking, got: Ranking, tolerance: float, score: Callable[[str], float] | None = None
+) -> Difference | None:
+    """The first place whose score is another one, or whose document does not have that score; equal ones may swap.
+
+    `score` works out that of a document that is not among the expected; without it, such a document ties with the last.
+    """
+    both = min(len(expected), len(got))
+    wrong = np.abs(np.subtract(expected.scores[:both], got.scores[:both])) > tolerance
+    if expected.ids[:both] != got.ids[:both]:
+        scores = dict(zip(expected.ids, expected.scores, strict=True))
+        for document in set(got.ids[:both]) - scores.keys():
+            scores[document] = score(document) if score else expected.scores[-1]
+        wrong |= np.abs(np.subtract([scores[document] for document in got.ids[:both]], got.scores[:both])) > tolerance
+    if not wrong.any() and len(expected) == len(got):
+        return None
+    place = int(np.argmax(wrong)) if wrong.any() else both
+    return Difference(query, place + 1, _place(expected, place), _place(got, place))
+
+
+def _place(ranking: Ranking, place: int) -> Place | None:
+    return Place(ranking.ids[place], ranking.scores[place]) if place < len(ranking) else None

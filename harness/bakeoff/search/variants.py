@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, assert_never
 
 import numpy as np
 from bakeoff_providers.base import Vectors
@@ -73,6 +73,8 @@ class FittedVariant:
                 return unit(self._rounded(kept), "an int8 variant")
             case "binary":
                 return _signs(kept)
+            case _:
+                assert_never(self.variant.precision)
 
     def queries(self, vectors: Vectors) -> Vectors:
         """Queries stay float against int8 (as stores do it), and become signs against binary: Hamming distance."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import NamedTuple, Protocol
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,49 +17,17 @@ from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
 from bakeoff.core.task import Drawn
 from bakeoff.statistics import stratified
-from bakeoff.statistics.columns import affordable, differences_of, table_of
-from bakeoff.statistics.compare import (
-    Outlook,
-    compare_nearest,
-    outlook,
-    shown_pairs,
-    tied_pairs,
-    tied_with_best,
-)
+from bakeoff.statistics.best_set import BestSet, best_set
+from bakeoff.statistics.columns import Pairs, across, differences_of, table_of, without_noise
+from bakeoff.statistics.compare import compare, finite, tested_pairs
 from bakeoff.statistics.constants import NOISE, SEED
 from bakeoff.statistics.effects import wins_ties_losses
 from bakeoff.statistics.equivalence import equivalence_tests
-from bakeoff.statistics.intervals import RESAMPLES, resamples_of
+from bakeoff.statistics.guarded import WORST, Differences, guarded_differences
+from bakeoff.statistics.incumbent import Versus, versus
 from bakeoff.statistics.small_samples import doubt, mean_intervals
-from bakeoff.statistics.stratified import Strata
-from bakeoff.statistics.tests import holm_of_distinct, holm_of_pairs, hypothesis_of, sign_flip_tests, wilcoxon
-
-
-class Winning(NamedTuple):
-    """`probability`: the share of resampled sets of queries on which it is best, equals sharing it.
-
-    `regret`: how far its mean is below the best one's in such a set, on average.
-    """
-
-    probability: float
-    regret: float
-
-
-def winning(scores: Mapping[str, Values], *, resamples: int = RESAMPLES, seed: int = SEED) -> dict[str, Winning]:
-    """For each contender, over bootstrap resamples of the queries that all share."""
-    if not scores:
-        return {}
-    table = table_of(list(scores.values()))
-    n, shared, regret, drawn = len(table), np.zeros(table.shape[1]), np.zeros(table.shape[1]), 0
-    for counts in resamples_of(n, affordable(resamples, n), seed):
-        means = counts @ table / n
-        behind = means.max(axis=1, keepdims=True) - means
-        leading = behind <= NOISE
-        shared += (leading / leading.sum(axis=1, keepdims=True)).sum(axis=0)
-        regret += np.where(leading, 0.0, behind).sum(axis=0)
-        drawn += len(means)
-    return {label: Winning(float(shared[at] / drawn), float(regret[at] / drawn)) for at, label in enumerate(scores)}
-
+from bakeoff.statistics.stratified import Strata, is_whole
+from bakeoff.statistics.tests import sign_flip_tests, wilcoxon
 
 WEIGHTED = "per query asked: weighted by traffic"
 
@@ -68,7 +36,7 @@ Mask = NDArray[np.bool_]
 
 
 class Averaging(Protocol):
-    """Means over queries, and what can be said of them."""
+    """Means over queries, and what can be said of them; `bounded` are measures from 0 to 1."""
 
     @property
     def weights(self) -> Values | None:
@@ -80,10 +48,7 @@ class Averaging(Protocol):
     def intervals(
         self, table: Values, bounded: bool | Sequence[bool] = True, where: Mask | None = None
     ) -> tuple[Values, Values]:
-        """Low and high end for the mean of each column; `bounded` are measures from 0 to 1, here and below.
-
-        `where` leaves queries out.
-        """
+        """Low and high end for the mean of each column; `where` leaves queries out."""
 
     def pairs(
         self, scores: Scores, *, among: Collection[str] | None = None, bounded: bool = True
@@ -93,11 +58,14 @@ class Averaging(Protocol):
         `among` asks for every pair of these instead, with the same correction.
         """
 
-    def tied(self, scores: Scores) -> dict[str, bool]:
-        """For each contender, whether it can't be told from the best."""
+    def differences(self, table: Values, pairs: Pairs, *, bounded: bool = True) -> Differences:
+        """Interval and p of the mean difference of each pair of columns."""
 
-    def outlook(self, scores: Scores, best: str | None) -> Outlook | None:
-        """What these queries can tell of the best and its nearest rival."""
+    def best_set(self, table: Values, *, bounded: bool = True) -> BestSet:
+        """Which columns may have the highest mean."""
+
+    def versus(self, table: Values, incumbent: int, *, bounded: bool = True) -> Versus:
+        """Every column against one."""
 
     def p_zero(self, table: Values) -> Values:
         """For each column, p of its mean being 0."""
@@ -105,11 +73,16 @@ class Averaging(Protocol):
     def p_equivalent(self, differences: Sequence[Values], margin: float, *, bounded: bool = True) -> Values:
         """Holm-adjusted p of each mean being within the margin of 0."""
 
-    def winning(self, scores: Scores) -> dict[str, Winning]:
-        """How often each contender would be the best."""
-
     def linear(self, values: Values) -> Values:
         """Values whose plain mean and standard error are those of this averaging, for what knows plain ones only."""
+
+    @property
+    def heaviest(self) -> float:
+        """How much more than the average query the one with the largest share counts."""
+
+    @property
+    def has_error(self) -> bool:
+        """Whether means have an error that is known; a log that was drawn whole has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,43 +103,57 @@ class PerQuery:
     def intervals(
         self, table: Values, bounded: bool | Sequence[bool] = True, where: Mask | None = None
     ) -> tuple[Values, Values]:
-        """BCa, or what few queries allow."""
+        """Exact ones; of measures without bounds what BCa and Student's span."""
         return mean_intervals(table if where is None else table[where], bounded=bounded, seed=self.seed)
 
     def pairs(
         self, scores: Scores, *, among: Collection[str] | None = None, bounded: bool = True
     ) -> list[PairedDifference]:
-        """Randomisation tests, Holm over all."""
-        return compare_nearest(scores, among, bounded=bounded, seed=self.seed)
+        """By samples that are guarded against rare failures."""
+        return compare(scores, among, bounded=bounded)
 
-    def tied(self, scores: Scores) -> dict[str, bool]:
-        """By the same tests."""
-        return tied_with_best(scores, self.seed)
+    def differences(self, table: Values, pairs: Pairs, *, bounded: bool = True) -> Differences:
+        """By the same samples."""
+        return guarded_differences(table, pairs, bounded=bounded)
 
-    def outlook(self, scores: Scores, best: str | None) -> Outlook | None:
-        """By simulation of Holm's steps."""
-        return outlook(scores, best, self.seed)
+    def best_set(self, table: Values, *, bounded: bool = True) -> BestSet:
+        """By max-T."""
+        return best_set(table, bounded=bounded, seed=self.seed)
+
+    def versus(self, table: Values, incumbent: int, *, bounded: bool = True) -> Versus:
+        """By max-T."""
+        return versus(table, incumbent, bounded=bounded, seed=self.seed)
 
     def p_zero(self, table: Values) -> Values:
         """Randomisation tests."""
         return sign_flip_tests(table, seed=self.seed)
 
     def p_equivalent(self, differences: Sequence[Values], margin: float, *, bounded: bool = True) -> Values:
-        """Two one-sided tests: Student's, or what few queries allow."""
-        return equivalence_tests(differences, margin, bounded=bounded)
-
-    def winning(self, scores: Scores) -> dict[str, Winning]:
-        """Over resampled queries."""
-        return winning(scores, seed=self.seed)
+        """Two one-sided tests, each with an imagined failure."""
+        return equivalence_tests(differences, margin, worst=WORST if bounded else None)
 
     def linear(self, values: Values) -> Values:
         """Themselves."""
         return values
 
+    @property
+    def heaviest(self) -> float:
+        """All alike."""
+        return 1.0
 
-@dataclass(frozen=True, slots=True)
+    @property
+    def has_error(self) -> bool:
+        """Others might have been asked."""
+        return True
+
+
+@dataclass(frozen=True)
 class PerQueryAsked:
-    """Every query counts as often as its part of the traffic asks; errors know how the queries were drawn."""
+    """Every query counts as often as its part of the traffic asks; errors know how the queries were drawn.
+
+    Tests are those of plain queries, on linearised values. Where one query stands for a stratum of several, nothing is
+    known of the error, and nothing can be told apart.
+    """
 
     strata: Strata
     seed: int = SEED
@@ -184,7 +171,7 @@ class PerQueryAsked:
     def intervals(
         self, table: Values, bounded: bool | Sequence[bool] = True, where: Mask | None = None
     ) -> tuple[Values, Values]:
-        """The stratified estimate's, or what few queries allow; unknown for some queries, as strata are drawn whole."""
+        """Exact ones by stratum; unknown for some queries, as strata are drawn whole."""
         if where is not None:
             return np.full(table.shape[1], np.nan), np.full(table.shape[1], np.nan)
         return stratified.mean_intervals(table, self.strata, bounded)
@@ -192,63 +179,96 @@ class PerQueryAsked:
     def pairs(
         self, scores: Scores, *, among: Collection[str] | None = None, bounded: bool = True
     ) -> list[PairedDifference]:
-        """Stratified t-tests, Holm over all; Wilcoxon's test and the wins are of the drawn queries, unweighted."""
-        names, table = list(scores), table_of(list(scores.values()))
-        indices = list(combinations(range(len(names)), 2))
-        if not indices:
-            return []
-        p = stratified.p_of_pairs(table, indices, self.strata)
-        adjusted = dict(zip(indices, holm_of_pairs(p, table, indices).tolist(), strict=True))
-        return [
-            self._pair((names[i], names[j]), table[:, i], table[:, j], adjusted[i, j], bounded=bounded)
-            for i, j in shown_pairs(names, self.strata.weights @ table, indices, among)
-        ]
+        """Student's test is the strata's; Wilcoxon's and the wins are of the drawn queries, unweighted."""
+        table = table_of(list(scores.values()))
 
-    def _pair(self, labels: tuple[str, str], a: Values, b: Values, p_holm: float, *, bounded: bool) -> PairedDifference:
-        d = differences_of(a, b)
-        estimate, effect = stratified.estimate(d, self.strata), stratified.effect_size(a, b, self.strata)
-        wins, ties, losses = wins_ties_losses(d)
-        low, high = stratified.difference_interval(d, self.strata, bounded=bounded)
-        known = np.isfinite(low)
-        return PairedDifference(
-            a=labels[0], b=labels[1], difference=estimate.mean, low=low if known else None,
-            high=high if known else None, p=estimate.p, p_holm=p_holm, t_p=estimate.p, wilcoxon_p=wilcoxon(d),
-            effect=effect if np.isfinite(effect) else None, wins=wins, ties=ties, losses=losses, doubt=doubt(d),
-        )  # fmt: skip
+        def pair(i: int, j: int) -> PairedDifference:
+            d = differences_of(table[:, i], table[:, j])
+            wins, ties, losses = wins_ties_losses(d)
+            plain = stratified.estimate(d, self.strata)
+            effect = stratified.effect_size(table[:, i], table[:, j], self.strata)
+            return PairedDifference(
+                a="", b="", difference=plain.mean, low=None, high=None, p=1.0, p_holm=1.0, t_p=plain.p,
+                wilcoxon_p=wilcoxon(d), effect=finite(effect), wins=wins, ties=ties, losses=losses, doubt=doubt(d),
+            )  # fmt: skip
 
-    def tied(self, scores: Scores) -> dict[str, bool]:
-        """By the same tests."""
-        names, table = list(scores), np.stack(list(scores.values()), axis=1) if scores else np.empty((0, 0))
-        indices = list(combinations(range(len(names)), 2))
-        if not indices:
-            return dict.fromkeys(names, True)
-        adjusted = holm_of_pairs(stratified.p_of_pairs(table, indices, self.strata), table, indices)
-        return tied_pairs(names, self.strata.weights @ table, indices, adjusted)
+        return tested_pairs(
+            list(scores),
+            table,
+            self.strata.weights @ table if len(table) else table,
+            among,
+            pair,
+            lambda pairs: self.differences(table, pairs, bounded=bounded),
+        )
 
-    def outlook(self, scores: Scores, best: str | None) -> Outlook | None:
-        """For more queries drawn alike; None where the log was drawn whole, or a stratum's error is not known."""
-        if not all(np.isfinite(stratified.linearised(values, self.strata)).all() for values in scores.values()):
-            return None
-        ahead = outlook({label: self.linear(values) for label, values in scores.items()}, best, self.seed)
-        return ahead if ahead is None or np.isfinite(ahead.detectable) else None
+    def differences(self, table: Values, pairs: Pairs, *, bounded: bool = True) -> Differences:
+        """Guarded; a log that was drawn whole leaves nothing open."""
+        if self.has_error:
+            return guarded_differences(self._linear(table), pairs, bounded=bounded, heaviest=self.heaviest)
+        apart = without_noise(across(self.strata.weights @ table, pairs))
+        if self._whole:
+            return Differences(apart, apart, np.where(apart == 0, 1.0, 0.0))
+        unknown = np.full(len(apart), np.nan)
+        return Differences(unknown, unknown, np.ones(len(apart)))
+
+    def best_set(self, table: Values, *, bounded: bool = True) -> BestSet:
+        """On linearised values."""
+        if self.has_error:
+            return best_set(self._linear(table), bounded=bounded, heaviest=self.heaviest, seed=self.seed)
+        means = self.strata.weights @ table
+        behind = without_noise(means.max() - means)
+        if self._whole:
+            return BestSet(behind == 0, np.where(behind == 0, 1.0, 0.0), behind, behind)
+        every = np.ones(len(means), dtype=bool)
+        return BestSet(every, np.ones(len(means)), np.zeros(len(means)), np.full(len(means), np.inf))
+
+    def versus(self, table: Values, incumbent: int, *, bounded: bool = True) -> Versus:
+        """On linearised values."""
+        if self.has_error:
+            linear = self._linear(table)
+            return versus(linear, incumbent, bounded=bounded, heaviest=self.heaviest, seed=self.seed)
+        means = self.strata.weights @ table
+        leads = without_noise(means - means[incumbent])
+        if self._whole:
+            return Versus(leads, leads, leads, np.where(leads > 0, 0.0, 1.0), np.where(leads < 0, 0.0, 1.0))
+        no_bound, ones = np.full(len(means), np.inf), np.ones(len(means))
+        return Versus(leads, -no_bound, no_bound, ones, ones)
 
     def p_zero(self, table: Values) -> Values:
         """Stratified t-tests."""
         return stratified.estimates(table, self.strata)[3]
 
     def p_equivalent(self, differences: Sequence[Values], margin: float, *, bounded: bool = True) -> Values:
-        """Two one-sided stratified t-tests, or what few queries allow; equal differences are one hypothesis."""
-        p = [stratified.p_equivalent(d, self.strata, margin, bounded=bounded) for d in differences]
-        return holm_of_distinct(p, [hypothesis_of(d) or b"" for d in differences])
-
-    def winning(self, scores: Scores) -> dict[str, Winning]:
-        """Over resampled values that have the strata's means and errors."""
-        return winning({label: self.linear(values) for label, values in scores.items()}, seed=self.seed)
+        """Two one-sided tests; an imagined failure has the largest share of the traffic."""
+        if self._whole:
+            return np.array([float(abs(self.mean(d)) > margin + NOISE) for d in differences])
+        if not self.has_error:
+            return np.ones(len(differences))
+        worst = self.heaviest if bounded else None
+        return equivalence_tests([self.linear(d) for d in differences], margin, worst=worst)
 
     def linear(self, values: Values) -> Values:
         """The linearised ones; where a stratum's error is not known, the drawn ones around the weighted mean."""
         alike = stratified.linearised(values, self.strata)
         return alike if np.isfinite(alike).all() else values - values.mean() + self.mean(values)
+
+    def _linear(self, table: Values) -> Values:
+        return np.stack([self.linear(values) for values in table.T], axis=1)
+
+    @property
+    def heaviest(self) -> float:
+        """By the weights."""
+        return float(self.strata.weights.max() * len(self.strata.weights))
+
+    @cached_property
+    def _whole(self) -> bool:
+        return is_whole(self.strata)
+
+    @cached_property
+    def has_error(self) -> bool:
+        """Every stratum is drawn in part by at least two queries, or whole, but not all of them whole."""
+        known = np.isfinite(stratified.linearised(np.zeros(len(self.strata.weights)), self.strata)).all()
+        return bool(known) and not self._whole
 
 
 def averaging_of(drawn: Sequence[Drawn | None], seed: int = SEED) -> Averaging:

@@ -47,12 +47,22 @@ class BestSet:
 
 
 def best_set(
-    table: Values, *, bounded: bool = True, alpha: float = ALPHA, flips: int = FLIPS, seed: int = SEED
+    table: Values,
+    *,
+    bounded: bool = True,
+    heaviest: float = 1.0,
+    alpha: float = ALPHA,
+    flips: int = FLIPS,
+    seed: int = SEED,
 ) -> BestSet:
-    """Of queries × rows. `bounded` are measures from 0 to 1; no failure can be imagined of others."""
+    """Of queries × rows. `bounded` are measures from 0 to 1; no failure can be imagined of others.
+
+    Values that stand for unequal shares have a `heaviest` query, on which an imagined failure costs so many times more.
+    """
     _, firsts, place = np.unique(first_equal(table), return_index=True, return_inverse=True)
     rows = table[:, firsts]
-    flipped = _Flipped.of(rows, imagined_queries(_count_near_leader(rows)) if bounded else 0, flips, seed)
+    imagined = imagined_queries(_count_near_leader(rows)) if bounded else 0
+    flipped = _Flipped.of(rows, imagined, heaviest, flips, seed)
     levels = FIRST * alpha, (1 - FIRST) * alpha
     everyone = np.ones(len(firsts), dtype=bool)
     before = [flipped.test(row).against(everyone, levels[0]) for row in range(len(firsts))]
@@ -75,27 +85,29 @@ class _Flipped:
 
     table: Values
     imagined: int
+    heaviest: float
     sums: Values
     exact: bool
 
     @classmethod
-    def of(cls, table: Values, imagined: int, flips: int, seed: int) -> _Flipped:
+    def of(cls, table: Values, imagined: int, heaviest: float, flips: int, seed: int) -> _Flipped:
         n, rows = table.shape
         padded = np.zeros((n + imagined, rows + 1))
         padded[:n, :rows], padded[n:, rows] = table, 1.0
         if len(padded) <= EXACT_UP_TO:
-            return cls(table, imagined, all_flips(padded), exact=True)
+            return cls(table, imagined, heaviest, all_flips(padded), exact=True)
         flips = min(affordable(flips, n), max(FEWEST_FLIPS, CELLS // rows**2))
-        return cls(table, imagined, np.concatenate(list(flipped_sums(padded, flips, seed)), axis=1), exact=False)
+        sums = np.concatenate(list(flipped_sums(padded, flips, seed)), axis=1)
+        return cls(table, imagined, heaviest, sums, exact=False)
 
     def test(self, row: int) -> _Test:
         """Of this row against all others."""
-        mean, n = float(self.table[:, row].mean()), len(self.table) + self.imagined
+        failure, n = self.heaviest * float(self.table[:, row].mean()), len(self.table) + self.imagined
         leads = without_noise(self.table - self.table[:, [row]])
-        sums = leads.sum(axis=0) - self.imagined * mean
-        squares = (leads**2).sum(axis=0) + self.imagined * mean**2
+        sums = leads.sum(axis=0) - self.imagined * failure
+        squares = (leads**2).sum(axis=0) + self.imagined * failure**2
         sums[row], squares[row] = 0.0, np.inf  # no rival of itself
-        flipped = (self.sums[:-1] - self.sums[row] - mean * self.sums[-1]) / np.sqrt(squares)[:, None]
+        flipped = (self.sums[:-1] - self.sums[row] - failure * self.sums[-1]) / np.sqrt(squares)[:, None]
         error = np.sqrt(np.maximum(squares - sums**2 / n, 0.0) / (n * max(n - 1, 1)))
         error[row] = 0.0
         return _Test(row, n, sums / n, error, sums / np.sqrt(squares), flipped, self.exact)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.constants import ALPHA
-from bakeoff.statistics.power import MOST_QUERIES, queries_needed
+from bakeoff.statistics.power import MOST_QUERIES
 
 
 def residual_variance(tables: Sequence[Values]) -> float:
@@ -38,17 +38,6 @@ def expected_width(n: int, sd: float, level: float = 1 - ALPHA) -> float:
     freedom = n - 1
     mean_sd = sd * math.sqrt(2 / freedom) * math.exp(gammaln(n / 2) - gammaln(freedom / 2))
     return 2 * float(stdtrit(freedom, (1 + level) / 2)) * mean_sd / math.sqrt(n)
-
-
-def queries_for_power(
-    difference: float, variance: float, contenders: int = 2, power: float = 0.8, alpha: float = ALPHA
-) -> int | None:
-    """The fewest queries that find a difference of two contenders with this power, each pair tested among all.
-
-    All pairs of so many contenders share alpha, as in Holm's first step; a later step is easier.
-    """
-    pairs = max(1, contenders * (contenders - 1) // 2)
-    return queries_needed(difference, math.sqrt(2 * variance), power, alpha / pairs)
 
 
 def queries_for_anova(

@@ -25,7 +25,13 @@ FEW_PILOTS = 50
 
 
 def unnoticed_below(
-    leader: Values, rival: Values, *, bounded: bool = True, power: float = 0.8, alpha: float = ALPHA
+    leader: Values,
+    rival: Values,
+    *,
+    bounded: bool = True,
+    heaviest: float = 1.0,
+    power: float = 0.8,
+    alpha: float = ALPHA,
 ) -> float | None:
     """The true gap that as many queries show in such a share of cases; smaller ones usually go unnoticed.
 
@@ -40,7 +46,7 @@ def unnoticed_below(
         weights = np.exp(steepness * d - np.max(steepness * d))
         weights /= weights.sum()
         gap = float(weights @ d)
-        variance, failure = float(weights @ (d - gap) ** 2), float(weights @ rival)
+        variance, failure = float(weights @ (d - gap) ** 2), heaviest * float(weights @ rival)
         return gap, chance_to_show(gap, len(d), variance, failure if bounded else 0.0, alpha)
 
     low, high = -STEEPEST, STEEPEST
@@ -66,7 +72,14 @@ def chance_to_show(gap: float, n: int, variance: float, failure: float, alpha: f
 
 
 def queries_for_gap(
-    leader: Values, rival: Values, *, gap: float, bounded: bool = True, power: float = 0.8, alpha: float = ALPHA
+    leader: Values,
+    rival: Values,
+    *,
+    gap: float,
+    bounded: bool = True,
+    heaviest: float = 1.0,
+    power: float = 0.8,
+    alpha: float = ALPHA,
 ) -> tuple[int, int] | None:
     """How many queries show a true gap in such a share of cases: from the pair's own spread, as a range if it is vague.
 
@@ -75,7 +88,7 @@ def queries_for_gap(
     d = differences_of(leader, rival)
     if len(d) < 2 or not np.any(d) or gap <= 0:
         return None
-    variance, failure = float(d.var(ddof=1)), float(np.mean(rival)) if bounded else 0.0
+    variance, failure = float(d.var(ddof=1)), heaviest * float(np.mean(rival)) if bounded else 0.0
     needed = fewest_queries(lambda n: chance_to_show(gap, n, variance, failure, alpha) >= power)
     if needed is None:
         return None

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bakeoff.core.arrays import Values
-from bakeoff.statistics.columns import Pairs, across, without_noise
+from bakeoff.statistics.columns import Pairs, across, spread, without_noise
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.design import fewest_queries
 from bakeoff.statistics.intervals import PAIRS_AT_ONCE
@@ -33,10 +33,13 @@ class Differences:
     p: Values
 
 
-def guarded_differences(table: Values, pairs: Pairs, *, bounded: bool = True, level: float = 1 - ALPHA) -> Differences:
+def guarded_differences(
+    table: Values, pairs: Pairs, *, bounded: bool = True, heaviest: float = 1.0, level: float = 1 - ALPHA
+) -> Differences:
     """Of pairs of columns (queries × rows); p is at most 1 − level where the interval is without 0.
 
-    `bounded` are measures from 0 to 1: others get Student's interval as it is, and none where all differ alike.
+    `bounded` are measures from 0 to 1: others get Student's interval as it is, and none where all differ alike. Values
+    that stand for unequal shares have a `heaviest` query, of which one failure may not have been seen.
     """
     low, high, p = (np.full(len(pairs), np.nan) for _ in range(3))
     means = table.mean(axis=0)
@@ -44,8 +47,8 @@ def guarded_differences(table: Values, pairs: Pairs, *, bounded: bool = True, le
         part = slice(start, start + PAIRS_AT_ONCE)
         one, other = np.array(pairs[part], dtype=np.intp).reshape(-1, 2).T
         d = without_noise(across(table.T, pairs[part]))
-        low[part], lower = _end(d, means[other], level, bounded=bounded)
-        high[part], upper = _end(-d, means[one], level, bounded=bounded)
+        low[part], lower = _end(d, heaviest * means[other], FAR * heaviest, level, bounded=bounded)
+        high[part], upper = _end(-d, heaviest * means[one], FAR * heaviest, level, bounded=bounded)
         p[part] = np.minimum(1.0, 2 * np.minimum(lower, upper))
     high = -high
     for at in np.flatnonzero(np.isnan(low)).tolist() if bounded and len(table) > 1 else ():
@@ -54,14 +57,26 @@ def guarded_differences(table: Values, pairs: Pairs, *, bounded: bool = True, le
     return Differences(low, high, np.where(np.isnan(p), 1.0, p))
 
 
-def _end(d: Values, failures: Values, level: float, *, bounded: bool) -> tuple[Values, Values]:
+def guarded_mean(d: Values, *, heaviest: float = 1.0, level: float = 1 - ALPHA) -> tuple[float, float, float]:
+    """The same of one sample of differences from −1 to 1, whose scores are not known: a failure costs the most it can.
+
+    NaN, NaN and 1 where there is no spread.
+    """
+    failure = np.array([heaviest * WORST])
+    low, lower = _end(d[None, :], failure, FAR * heaviest, level, bounded=True)
+    high, upper = _end(-d[None, :], failure, FAR * heaviest, level, bounded=True)
+    p = 2 * min(float(lower[0]), float(upper[0]))
+    return float(low[0]), -float(high[0]), 1.0 if math.isnan(p) else min(1.0, p)
+
+
+def _end(d: Values, failures: Values, far: float, level: float, *, bounded: bool) -> tuple[Values, Values]:
     """The lower end of each row's mean and the one-sided p of its being 0 or less: the more cautious of both samples.
 
     NaN where there is no spread.
     """
     low, p = _student(d, level)
     if bounded:
-        few = (d < np.median(d, axis=1, keepdims=True) - FAR).sum(axis=1) < FEWEST_UNLIKE
+        few = (d < np.median(d, axis=1, keepdims=True) - far).sum(axis=1) < FEWEST_UNLIKE
         guarded_low, guarded_p = _student(np.hstack((d, -failures[:, None])), level)
         low, p = np.where(few, np.minimum(low, guarded_low), low), np.where(few, np.maximum(p, guarded_p), p)
     return low, p
@@ -85,21 +100,23 @@ def _of_alike(d: Values, level: float) -> tuple[float, float, float]:
     return low, high, min(1.0, 2 * min(exact_p_below(side, 0.0, DIFFERENCES) for side in (d, -d)))
 
 
-def equivalence_p(differences: ArrayLike, margin: float, *, worst: float = WORST) -> float:
+def equivalence_p(differences: ArrayLike, margin: float, *, worst: float | None = WORST) -> float:
     """p of two one-sided tests (Schuirmann, 1987): small where the true mean is within ± the margin.
 
     Each side has one imagined query with the worst difference, however many queries differ: a rule that counts them
     would let losses through as large as the margin. Values that stand for unequal shares have a `worst` that is the
-    number of queries times the largest share.
+    number of queries times the largest share; None is for values without bounds, of which no spread shows nothing.
     """
     from scipy.special import stdtr
 
     d = np.asarray(differences, dtype=np.float64)
     largest = 0.0
     for side in (d, -d):
-        guarded = np.append(side, -worst)
-        error = float(guarded.std(ddof=1)) / math.sqrt(len(guarded))
-        largest = max(largest, float(stdtr(len(d), -(float(guarded.mean()) + margin) / error)))
+        guarded = side if worst is None else np.append(side, -worst)
+        if not (sd := spread(guarded)):
+            return 1.0
+        error = sd / math.sqrt(len(guarded))
+        largest = max(largest, float(stdtr(len(guarded) - 1, -(float(guarded.mean()) + margin) / error)))
     return largest
 
 

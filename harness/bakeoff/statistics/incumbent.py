@@ -49,18 +49,23 @@ def versus(
     incumbent: int,
     *,
     bounded: bool = True,
+    heaviest: float = 1.0,
     alpha: float = ALPHA,
     flips: int = FLIPS,
     seed: int = SEED,
 ) -> Versus:
-    """Of queries × rows. `bounded` are measures from 0 to 1; no failure can be imagined of others."""
+    """Of queries × rows. `bounded` are measures from 0 to 1; no failure can be imagined of others.
+
+    Values that stand for unequal shares have a `heaviest` query, on which an imagined failure costs so many times more.
+    """
     others = np.arange(table.shape[1]) != incumbent
     leads = without_noise(table[:, others] - table[:, [incumbent]])
     means, imagined = table.mean(axis=0), imagined_queries(table.shape[1]) if bounded else 0
+    failures = heaviest * means
     low, p_better = _lower_bounds(
-        leads, np.broadcast_to(means[incumbent], leads.shape[1:]), imagined, alpha, flips, seed
+        leads, np.broadcast_to(failures[incumbent], leads.shape[1:]), imagined, alpha, flips, seed
     )
-    high, p_worse = _lower_bounds(-leads, means[others], imagined, alpha, flips, seed)
+    high, p_worse = _lower_bounds(-leads, failures[others], imagined, alpha, flips, seed)
     found = np.tile(np.array([[0.0], [0.0], [0.0], [1.0], [1.0]]), len(means))
     found[:, others] = leads.mean(axis=0), low, -high, p_better, p_worse
     return Versus(*found)

@@ -1,4 +1,4 @@
-"""What a number of queries can tell: the smallest difference it detects, and how many a difference needs."""
+"""How many queries a difference needs to be found, and how likely so many find it."""
 
 from __future__ import annotations
 
@@ -21,19 +21,6 @@ def detection_power(effect: float, n: int, alpha: float = ALPHA) -> float:
     bar, shift = float(stdtrit(n - 1, 1 - alpha / 2)), abs(effect) * math.sqrt(n)
     wrong_side = float(np.nan_to_num(nctdtr(n - 1, shift, -bar)))  # NaN where it is too small for a float
     return float(1 - nctdtr(n - 1, shift, bar)) + wrong_side
-
-
-def smallest_detectable(sd_of_differences: float, n: int, power: float = 0.8, alpha: float = ALPHA) -> float:
-    """The smallest true difference that n queries detect with this power; infinite for a single query."""
-    if n < 2:
-        return math.inf
-    low, high = 0.0, 1.0
-    while detection_power(high, n, alpha) < power:
-        low, high = high, 2 * high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if detection_power(middle, n, alpha) < power else (low, middle)
-    return high * sd_of_differences
 
 
 def queries_needed(difference: float, sd: float, power: float = 0.8, alpha: float = ALPHA) -> int | None:

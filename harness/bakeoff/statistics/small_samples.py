@@ -2,22 +2,28 @@
 
 Where nine of ten values are the same, the resamples know nothing of the values that did not happen to be drawn: at 20
 queries a 95% interval then covers the mean in 65 to 80% of cases (docs/scoring.md has the table).
+
+The exact interval of one sample lets uniform spacings stand for what the distribution function may be. A mean may also
+be made of parts, each with its share: strata of a log, or several tasks. The parts' largest means are drawn together,
+so that they are not all taken at their worst at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bakeoff.core.arrays import Values
-from bakeoff.statistics.columns import Pairs, across, spread, without_noise
-from bakeoff.statistics.constants import NOISE, SEED
-from bakeoff.statistics.intervals import PAIRS_AT_ONCE, RESAMPLES, bca_intervals
+from bakeoff.core.facts import Fact, fact
+from bakeoff.statistics.columns import affordable, spread
+from bakeoff.statistics.constants import SEED
+from bakeoff.statistics.intervals import BLOCK_CELLS, DRAWS, RESAMPLES, bca_intervals
 
-FEWEST_QUERIES = 15
 FEWEST_UNLIKE = 10  # values that differ from the most frequent one
+FEW_DRAWS = 2_000_000  # queries drawn in all where they are few: ten times the draws make their ends steadier
 SKEW = 10  # a test of the mean needs about so many times the squared skewness of the differences
 DIFFERENCES = (-1.0, 1.0)  # the bounds of differences of measures from 0 to 1
 
@@ -28,11 +34,6 @@ def unlike(values: ArrayLike) -> int:
     return len(rounded) - int(np.unique(rounded, return_counts=True)[1].max(initial=0))
 
 
-def too_few(values: Values) -> bool:
-    """Whether a bootstrap interval of the mean covers it less often than it says."""
-    return len(values) < FEWEST_QUERIES or unlike(values) < FEWEST_UNLIKE
-
-
 def mean_intervals(
     table: Values,
     *,
@@ -41,19 +42,20 @@ def mean_intervals(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> tuple[Values, Values]:
-    """Of each column's mean: BCa, and where that does not hold the exact one, which needs `bounded` values (0 to 1).
+    """Of each column's mean: the exact one for `bounded` values (0 to 1), for others what BCa and Student's span.
 
-    Other values have what BCa and Student's interval span. NaN for a single query, and where such values are all alike.
+    NaN for a single query, and where values without bounds are all alike.
     """
-    low, high = bca_intervals(table, level=level, resamples=resamples, seed=seed)
+    low, high = np.full(table.shape[1], np.nan), np.full(table.shape[1], np.nan)
     if len(table) < 2:
         return low, high
     within = np.broadcast_to(np.asarray(bounded), table.shape[1]) & (table.min(axis=0) >= 0) & (table.max(axis=0) <= 1)
-    for column, values in enumerate(table.T):
-        if not within[column]:
-            low[column], high[column] = _with_students(values, low[column], high[column], level)
-        elif too_few(values):
-            low[column], high[column] = exact_interval(values, level=level, draws=resamples, seed=seed)
+    if within.any():
+        low[within], high[within] = exact_intervals(table[:, within], level=level, draws=resamples, seed=seed)
+    if (free := ~within).any():
+        low[free], high[free] = bca_intervals(table[:, free], level=level, resamples=resamples, seed=seed)
+    for column in np.flatnonzero(free):
+        low[column], high[column] = _with_students(table[:, column], low[column], high[column], level)
     return low, high
 
 
@@ -75,95 +77,111 @@ def exact_interval(
     draws: int = RESAMPLES,
     seed: int = SEED,
 ) -> tuple[float, float]:
-    """Of the mean of values that can't leave the bounds, whatever their distribution (Learned-Miller & Thomas 2020).
+    """Of the mean of values that can't leave the bounds."""
+    table = np.asarray(values, dtype=np.float64)[:, None]
+    low, high = exact_intervals(table, bounds, level=level, draws=draws, seed=seed)
+    return float(low[0]), float(high[0])
+
+
+def exact_intervals(
+    table: Values,
+    bounds: tuple[float, float] = (0.0, 1.0),
+    *,
+    level: float = 0.95,
+    draws: int = RESAMPLES,
+    seed: int = SEED,
+) -> tuple[Values, Values]:
+    """Of each column's mean, whatever the distribution of its values within the bounds (Learned-Miller & Thomas 2020).
 
     Uniform order statistics stand for the unknown distribution function at the values, and the worst that it can do
     between them is assumed. For zeros and ones this is the interval of Clopper and Pearson.
     """
-    x, tail = np.sort(np.asarray(values, dtype=np.float64)), (1 - level) / 2
-    width = bounds[1] - bounds[0]
-    high = _quantile(_largest_means(x - bounds[0], width, draws, seed), 1 - tail) + bounds[0]
-    low = bounds[1] - _quantile(_largest_means(bounds[1] - x[::-1], width, draws, seed), 1 - tail)
-    return float(min(low, x.mean())), float(max(high, x.mean()))
+    tail, columns, means = (1 - level) / 2, table.shape[1], table.mean(axis=0)
+    largest = _largest_means(np.hstack((table - bounds[0], bounds[1] - table)), bounds[1] - bounds[0], draws, seed)
+    ends = np.quantile(largest, 1 - tail, axis=0, method="higher")
+    return np.minimum(bounds[1] - ends[columns:], means), np.maximum(ends[:columns] + bounds[0], means)
 
 
 def exact_p_below(
     values: ArrayLike, limit: float, bounds: tuple[float, float], *, draws: int = RESAMPLES, seed: int = SEED
 ) -> float:
     """p against a true mean of the limit or more: the level at which the exact interval ends below the limit."""
-    x = np.sort(np.asarray(values, dtype=np.float64)) - bounds[0]
+    x = np.asarray(values, dtype=np.float64)[:, None] - bounds[0]
     means = _largest_means(x, bounds[1] - bounds[0], draws, seed)
     return float((np.count_nonzero(means >= limit - bounds[0]) + 1) / (len(means) + 1))
 
 
-def _quantile(means: Values, level: float) -> float:
-    return float(np.quantile(means, level, method="higher"))
+def _largest_means(table: Values, most: float, draws: int, seed: int) -> Values:
+    """Draws × columns: means of values from 0 to `most` as large as drawn order statistics allow.
 
-
-def _largest_means(ordered: Values, most: float, draws: int, seed: int) -> Values:
-    """Means of values from 0 to `most` as large as drawn order statistics allow; only gaps between values matter."""
-    n, gaps = len(ordered), np.diff(np.append(ordered, most))
-    places = np.flatnonzero(gaps > NOISE)
-    if not len(places):
-        return np.full(draws, most)
-    shapes = np.diff(np.concatenate(([0], places + 1, [n + 1])))
-    spacings = np.cumsum(np.random.default_rng(seed).gamma(shapes, size=(draws, len(shapes))), axis=1)
-    means: Values = most - (spacings[:, :-1] / spacings[:, -1:]) @ gaps[places]
+    All columns share the draws.
+    """
+    gaps = np.diff(np.vstack((np.sort(table, axis=0), np.full(table.shape[1], most))), axis=0)
+    n, rng = len(table), np.random.default_rng(seed)
+    draws = max(affordable(draws, n, DRAWS), min(10 * draws, FEW_DRAWS // n))
+    means = np.empty((draws, table.shape[1]))
+    block = max(1, BLOCK_CELLS // n)
+    for start in range(0, draws, block):
+        spacings = np.cumsum(rng.standard_exponential((min(block, draws - start), n + 1)), axis=1)
+        means[start : start + block] = most - (spacings[:, :-1] / spacings[:, -1:]) @ gaps
     return means
 
 
-def difference_intervals(
-    table: Values,
-    pairs: Pairs,
-    *,
-    bounded: bool = True,
-    level: float = 0.95,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-) -> tuple[Values, Values]:
-    """Of the mean difference of each pair: what BCa and Student's interval span, as each is too short at times.
-
-    BCa is where most queries tie, Student's where the differences are skewed. Where all are alike, neither has a width:
-    then the exact interval counts, which needs `bounded` values (0 to 1). NaN where there is none, as of one query.
-    """
-    from scipy.special import stdtrit
-
-    low, high = bca_intervals(table, pairs, level=level, resamples=resamples, seed=seed)
-    n = len(table)
-    if n < 2:
-        return low, high
-    quantile = stdtrit(n - 1, (1 + level) / 2)
-    for start in range(0, len(pairs), PAIRS_AT_ONCE):
-        part = slice(start, start + PAIRS_AT_ONCE)
-        differences = without_noise(across(table.T, pairs[part]))
-        half = quantile * differences.std(axis=1, ddof=1) / np.sqrt(n)
-        means = differences.mean(axis=1)
-        low[part], high[part] = np.minimum(low[part], means - half), np.maximum(high[part], means + half)
-        for at in (start + np.flatnonzero(np.ptp(differences, axis=1) <= NOISE)).tolist():
-            columns = table[:, list(pairs[at])]
-            low[at], high[at] = _of_alike(columns, level, resamples, seed) if bounded else (np.nan, np.nan)
-    return low, high
-
-
-def _of_alike(columns: Values, level: float, draws: int, seed: int) -> tuple[float, float]:
-    """Of a difference that is the same on every query: only their number bounds what others would show."""
-    if columns.min() < 0 or columns.max() > 1:
-        return np.nan, np.nan
-    return exact_interval(columns[:, 0] - columns[:, 1], DIFFERENCES, level=level, draws=draws, seed=seed)
-
-
-def doubt(differences: Values) -> str:
-    """Why neither the interval nor the p of these differences can be relied on; empty where nothing is seen."""
+def doubt(differences: Values) -> Fact | None:
+    """Why neither the interval nor the p of these differences can be relied on; None where nothing is seen."""
     n = len(differences)
     if n < 2 or not np.any(differences):
-        return ""
+        return None
     different = unlike(differences)
     if different < FEWEST_UNLIKE:
-        return (
-            f"only {different} of {n} queries differ from the most frequent difference: interval and p may be too sure"
-        )
+        return fact("few_differ", differing=different, queries=n)
     centred = differences - differences.mean()
     skew = float((centred**3).mean() / (centred**2).mean() ** 1.5)
     if n < SKEW * skew**2:
-        return f"the differences are strongly skewed ({skew:+.1f}) for {n} queries: p may be too small"
-    return ""
+        return fact("skewed", skew=skew, queries=n)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Drawn values and their weights, which add up to the part's share; a `whole` part has no others."""
+
+    values: Values
+    weights: Values
+    whole: bool = False
+
+
+def exact_interval_of_parts(
+    parts: Sequence[Part],
+    bounds: tuple[float, float],
+    *,
+    level: float = 0.95,
+    draws: int = RESAMPLES,
+    seed: int = SEED,
+) -> tuple[float, float]:
+    """Of the weighted mean of values that can't leave the bounds; of one part with equal weights the plain one."""
+    tail, share = (1 - level) / 2, round(sum(float(part.weights.sum()) for part in parts), 12)
+    mean = sum(float(part.weights @ part.values) for part in parts)
+    high = float(np.quantile(largest_means(parts, bounds[1], draws, seed), 1 - tail, method="higher"))
+    mirrored = [Part(-part.values, part.weights, part.whole) for part in parts]
+    low = -float(np.quantile(largest_means(mirrored, -bounds[0], draws, seed), 1 - tail, method="higher"))
+    return max(min(low, mean), share * bounds[0]), min(max(high, mean), share * bounds[1])
+
+
+def largest_means(parts: Sequence[Part], most: float, draws: int, seed: int) -> Values:
+    """Means as large as drawn spacings allow, of values up to `most`.
+
+    Values of unequal weight count as so many as say as much: (Σw)² / Σw².
+    """
+    rng, means = np.random.default_rng(seed), np.zeros(draws)
+    for part in parts:
+        share = float(part.weights.sum())
+        if part.whole:
+            means += float(part.weights @ part.values)
+            continue
+        values, place = np.unique(np.round(part.values, 12), return_inverse=True)
+        worth = share**2 / float((part.weights**2).sum())
+        shapes = np.append(np.bincount(place, part.weights) / share * worth, 1.0)
+        spacings = rng.gamma(shapes, size=(draws, len(shapes)))
+        means += share * (spacings @ np.append(values, most)) / spacings.sum(axis=1)
+    return means

@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from bakeoff_providers.base import Provider, Vectors
 from bakeoff_providers.keys import missing_variables
+from bakeoff_providers.needs import Plugin
 
 from bakeoff.calls.budget import Budget
 from bakeoff.calls.retry import RetryPolicy
+from bakeoff.core.facts import Fact, Failure, Remark
 from bakeoff.core.progress import Progress
 from bakeoff.core.ranking import Ranking
-from bakeoff.core.task import Task
+from bakeoff.core.task import Query, Task
 from bakeoff.core.toml_values import json_safe
 from bakeoff.embedding.cache import VectorCache
-from bakeoff.embedding.contender_chunking import ContenderChunking
+from bakeoff.embedding.chunking import ContenderChunking
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.vector_rows import VectorRows
-from bakeoff.search.answer import Searcher
+from bakeoff.search.answer import Answer, Searcher
 from bakeoff.search.brute_force import Rows, Similarities
 from bakeoff.search.index import Index
 from bakeoff.search.stores.base import Store
@@ -48,15 +50,21 @@ class CorpusVectors(Protocol):
     def embedder(self, row: EmbeddingRow) -> Embedder:
         """Its provider behind the cache; embeds nothing yet."""
 
+    def texts(self, row: EmbeddingRow) -> Sequence[str]:
+        """What is embedded of the corpus: the chunks, or ids where vectors are known by them."""
+
     def of(self, row: EmbeddingRow) -> EmbeddedCorpus:
         """The vectors of all chunks."""
 
     def index(self, row: ChunkedRow) -> Index:
         """The chunks that this row searches."""
 
+    def warnings_before(self, row: EmbeddingRow) -> list[Fact]:
+        """What will weaken the rows of this embedding, before anything is embedded."""
+
 
 class RunContext(CorpusVectors, Protocol):
-    """What a run lends to its rows. `folder` is the line-up's, where files are looked for."""
+    """What a run, or a dry run, lends to its rows. `folder` is the line-up's, where files are looked for."""
 
     task: Task
     depth: int
@@ -90,7 +98,12 @@ class NotRun:
     """A contender that has no answers, and why."""
 
     contender: System
-    reason: str
+    failure: Failure
+
+    @property
+    def reason(self) -> str:
+        """The error in one line."""
+        return self.failure.line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +114,7 @@ class Build:
     index_bytes: int | None = None
     dimensions: int | None = None
     vector_bytes: float | None = None  # of one vector, as the store keeps it
-    notes: tuple[str, ...] = ()  # what a reader of the row must know
+    notes: tuple[Remark, ...] = ()  # what a reader of the row must know
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,22 +155,7 @@ class Plan:
     minutes: float | None = None
     note: str = ""
     lacks: bool = False
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """How a run would ask the rows `sharing` a price: so many times in each round, and for these texts besides."""
-
-    sharing: Sequence[System]
-    rounds: int
-    askings: int
-    further_texts: Sequence[str] = ()
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """Of the rows."""
-        return tuple(row.label for row in self.sharing)
+    warnings: tuple[Fact, ...] = ()
 
 
 class Identity(NamedTuple):
@@ -169,7 +167,7 @@ class Identity(NamedTuple):
 
 
 @dataclass(frozen=True)
-class System(ABC):
+class System(Plugin, ABC):
     """One row of the matrix. `name` is its label without the store; `unset` names variables without which it can't run.
 
     `asked` is False where the answers are there already: they are read before anything costs. `embeds_documents` says
@@ -200,6 +198,11 @@ class System(ABC):
         return True
 
     @property
+    def baseline(self) -> bool:
+        """Whether it shows what no model is needed for, and is never advised."""
+        return False
+
+    @property
     def identity(self) -> Identity:
         """What a result calls its parts."""
         return Identity("", self.name)
@@ -224,16 +227,23 @@ class System(ABC):
 
     def lacks_parts(self) -> str | None:
         """Libraries, keys or weights that its parts lack here."""
-        return None
+        return self.missing()
 
-    def check(self, run: RunContext) -> None:  # noqa: B027 - some can't be wrong
+    def check(self, run: RunContext) -> None:
         """Raises InputError for what the line-up has wrong with this row; called before any row is prepared."""
 
-    def try_out(self, run: RunContext) -> None:  # noqa: B027
+    def try_out(self, run: RunContext) -> None:
         """What `validate` looks at besides: whether its parts can be made and its servers live. Embeds nothing."""
 
-    def price(self, run: RunContext, demand: Demand) -> Plan | None:  # noqa: ARG002 - most cost nothing
-        """What a dry run counts; None where nothing is asked of a model."""
+    def count(self, run: RunContext, ready: Ready) -> Prepared | None:  # noqa: ARG002 - most ask no model
+        """`prepare` up to its paid calls, which a dry run only counts: what can be asked without an index.
+
+        None where nothing is asked of a model.
+        """
+        return None
+
+    def plan(self, run: RunContext, rows: tuple[str, ...]) -> Plan | None:  # noqa: ARG002
+        """What was counted for these rows, which share it."""
         return None
 
     @abstractmethod
@@ -269,6 +279,30 @@ class ChunkedRow(FieldRow):
     """A row that searches chunks of the corpus."""
 
     chunking: ContenderChunking | None = dataclasses.field(default=None, kw_only=True)
+
+
+class _Parts(Searcher):
+    """Asks the parts of a row, in a dry run: there is nothing to fuse or to rerank."""
+
+    def __init__(self, parts: Sequence[Searcher]) -> None:
+        self._parts = parts
+
+    def ask(self, query: Query) -> Answer:
+        """No document."""
+        for part in self._parts:
+            part.ask(query)
+        return Answer(Ranking((), ()), 0)
+
+    def begin_round(self, number: int) -> None:
+        """Its parts are asked in it."""
+        for part in self._parts:
+            part.begin_round(number)
+
+
+def count_parts(row: System, ready: Ready) -> Prepared | None:
+    """For rows that are made of others; None where no part asks a model."""
+    parts = [part.searcher for label in row.made_of if isinstance(part := ready.get(label), Prepared)]
+    return Prepared(row, _Parts(parts), Build(seconds=0.0)) if parts else None
 
 
 def names_of(row: Mapping[str, Any]) -> set[str]:

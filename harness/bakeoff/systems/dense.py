@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,13 +14,14 @@ from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, Unavailable
 
 from bakeoff.core.clock import timed
+from bakeoff.core.files import check_room, needs_room
 from bakeoff.core.progress import steps
-from bakeoff.core.room import check_room, needs_room
+from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.embedding.vector_rows import BLOCK, VectorRows
 from bakeoff.search import brute_force
 from bakeoff.search.answer import Answer
-from bakeoff.search.exact_search import ExactRankings, ExactSearch
+from bakeoff.search.exact_search import ExactRankings, ExactSearch, sample
 from bakeoff.search.hits import Hits
 from bakeoff.search.index import Index
 from bakeoff.search.stores import STORES
@@ -116,6 +117,7 @@ class Dense(StoreRow):
                 else:
                     added = store.fill(index.ids, stored, index.all_fields())
                 _, built = timed(store.build)
+                store.check_count(len(vectors))
                 index_bytes = store.size_bytes()
         except BaseException:
             searcher.close()
@@ -142,22 +144,33 @@ class DenseSearcher(EmbeddingSearcher):
     vectors: Vectors | VectorRows
     nearest: brute_force.Nearest = brute_force.nearest
     _query_vectors: dict[str, Vectors] = field(default_factory=dict, init=False)  # by query id, for exact search
+    _compared: frozenset[str] | None = field(default=None, init=False)  # queries that are searched exactly; None: all
+
+    def prefetch(self, queries: Sequence[Query]) -> None:
+        """Also draws the queries on which an exact store is held to its word."""
+        EmbeddingSearcher.prefetch(self, queries)
+        if self.exact:
+            drawn = sample(queries, len(self.vectors) * self.vectors.shape[1], self.index.depth)
+            self._compared = frozenset(query.id for query in drawn)
 
     def ask(self, query: Query) -> Answer:
         """Embeds, searches, ranks."""
         found = self._vector(query)
         vector = self.variant.queries(found.vector[None])[0]
-        if not self.store.capabilities.exact:
+        if self._compared is None or query.id in self._compared:
             self._query_vectors.setdefault(query.id, vector)  # of the first round, whose answers are looked at
         size = self.index.fetch_size(excluding=query.excluded)
         hits, search_ns = timed(lambda: self.store.search(vector, size, query.where))
         ranking = self.index.ranking(hits, lambda k: self.store.search(vector, k, query.where), query.excluded)
         return self._answer(query, ranking, search_ns, found)
 
+    @property
+    def exact(self) -> bool:
+        """As the store says of itself."""
+        return self.store.capabilities.exact
+
     def exact_search(self) -> ExactRankings | None:
         """Over what the store holds, with the vectors that it was asked with."""
-        if self.store.capabilities.exact:
-            return None
         return ExactSearch(self.index, dict(self._query_vectors), self.vectors, self.nearest)
 
     def close(self) -> None:
@@ -184,9 +197,18 @@ class HybridSearcher(DenseSearcher):
         ranking = self.index.ranking(hits, search, query.excluded)
         return self._answer(query, ranking, search_ns, found)
 
+    @property
+    def exact(self) -> bool:
+        """What a fusion should find is not defined by vectors alone."""
+        return False
+
     def exact_search(self) -> ExactRankings | None:
-        """None: what a fusion should find is not defined by vectors alone."""
+        """None, for the same reason."""
         return None
+
+    def short_lists(self, queries: Sequence[Query], rankings: Mapping[str, Ranking]) -> int:
+        """Its vectors alone would fill every list."""
+        return sum(len(rankings[query.id]) < self.index.full_length(query) for query in queries)
 
 
 def _fill(store: HybridStore, index: Index, vectors: VectorRows) -> int:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import heapq
 import math
-import random
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -20,28 +17,21 @@ from bakeoff_providers.errors import Unavailable
 from bakeoff_providers.keys import filled
 from bakeoff_providers.own import Own
 
-from bakeoff.calls.key_index import KeyIndex, Keys, Places
 from bakeoff.calls.tokens import estimated_tokens
-from bakeoff.core.clock import SAMPLES_FOR, WARM_UP
-from bakeoff.core.progress import steps
+from bakeoff.core.clock import SAMPLES_FOR
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.core.toml_values import json_safe
-from bakeoff.embedding.batches import WORKERS, batches, corpus_batches
-from bakeoff.embedding.corpus_chunks import ChunkTexts
+from bakeoff.embedding.counting import CountingEmbedder
 from bakeoff.embedding.embed import Embedder, TimedVector
-from bakeoff.embedding.preflight import provider_warnings, too_long
-from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.search.answer import Answer, Searcher, Timed
 from bakeoff.search.index import Index
-from bakeoff.systems.base import ChunkedRow, Demand, Identity, Plan, RunContext
-from bakeoff.systems.failures import reason_of
+from bakeoff.systems.base import Build, ChunkedRow, Identity, Plan, Prepared, Ready, RunContext
 
 TIMED_PAID = SAMPLES_FOR[95] + 1  # queries that a paid provider is asked one by one: a p95, and the cold call
 TIMED_FREE = 100  # and a free one, in each round: 300 queries in six rows take minutes
 FETCHED_AT_ONCE = 8192  # queries that are embedded in one go
-SEED = 0  # of the texts that tell a pace
-DRAWN = 32  # texts, whose lengths stand for those of all
+STAND_IN = np.ones(1, dtype=np.float32)  # for a vector that nobody reads
 ENOUGH = 1.0  # seconds of embedding that tell the pace
 
 
@@ -62,6 +52,11 @@ class EmbeddingRow(ChunkedRow):
     def local(self) -> bool:
         """By the provider's class; one that was asked knows better."""
         return PROVIDERS.get(self.provider).local
+
+    @property
+    def baseline(self) -> bool:
+        """By the provider's class."""
+        return PROVIDERS.get(self.provider).baseline
 
     @property
     def identity(self) -> Identity:
@@ -108,51 +103,42 @@ class EmbeddingRow(ChunkedRow):
         """What the store lacks here."""
         return None
 
-    def price(self, run: RunContext, demand: Demand) -> Plan:
+    def count(self, run: RunContext, ready: Ready) -> Prepared:  # noqa: ARG002
+        """The corpus, where it is embedded for this row; then the queries can be asked for."""
+        if self.embeds_documents:
+            run.of(self)
+        searcher = EmbeddedQueries(run.embedder(self), run.index(self))
+        for item in searcher.index.texts:
+            if searcher.index.row_of(item) is not None:
+                searcher.set_item_vector(item, STAND_IN)
+        return Prepared(self, searcher, Build(seconds=0.0), searcher.embedder)
+
+    def plan(self, run: RunContext, rows: tuple[str, ...]) -> Plan:
         """What all rows that share these vectors would ask for. A model whose weights are here embeds a few texts."""
-        labels, task = demand.labels, run.task
-        try:
-            provider, index = self.create(run.folder), run.index(self)
-            embedder = Embedder(
-                provider, run.cache(provider), run.policy, offline=run.offline, time_hosted=run.time_hosted
-            )
-            texts: Sequence[str] = index.ids if provider.by_id else ChunkTexts(index.chunks)
-            embedder.fit(texts)
-            queries = [query for query in task.queries if not query.item]
-            asked = [query.id if provider.by_id else query.text for query in queries]
-            if not any(row.embeds_documents for row in demand.sharing):
-                texts = ()  # the documents are in an index already
-            items = [] if provider.by_id else [*index.texts.values(), *demand.further_texts]  # items ask as documents
-            documents = _documents(chain(texts, items), len(texts) + len(items), embedder)
-            wanted = embedder.missing(asked, Role.QUERY)
-            lacking = self.lacks() or ""
-            warnings = () if lacking else tuple(provider_warnings(provider, len(texts), too_long(provider, texts)))
-            pace = None if lacking or self.per_token else seconds_per_text(provider, documents.drawn)
-        except Exception as error:  # whatever a provider raises is a note to its rows
-            return Plan(labels, note=reason_of(error), lacks=True)
-        total = documents.texts + len(set(asked))
-        cached = total - documents.missing - len(wanted)
-        card = provider.card
-        tokens = documents.tokens + estimated_tokens(wanted, card.query_prompt)
+        embedder = run.embedder(self)
+        assert isinstance(embedder, CountingEmbedder)
+        provider, usage, lacking = embedder.provider, embedder.usage, self.lacks() or ""
+        warnings = () if lacking else tuple(run.warnings_before(self))
+        texts, cached = (sum(getattr(usage[role], name) for role in Role) for name in ("asked", "cached"))
+        sent = embedder.calls.sent.usage
         if provider.local:
-            minutes = documents.missing * pace / 60 if pace is not None else None if documents.missing else 0.0
+            asked = {query.id if provider.by_id else query.text for query in run.task.queries if not query.item}
+            wanted = embedder.missing(asked, Role.QUERY)
+            tokens = sent.tokens + estimated_tokens(wanted, provider.card.query_prompt)
+            documents = usage[Role.DOCUMENT]
+            missing = documents.asked - documents.cached
+            drawn = embedder.calls.sample.texts
+            pace = None if lacking or self.per_token else seconds_per_text(provider, drawn)
+            minutes = missing * pace / 60 if pace is not None else None if missing else 0.0
             here = "runs here" if pace is None else "runs here; its pace by a few texts tried now"
             if self.per_token:
-                here, cached = "a vector for each token; runs here, not timed", 0
-            return Plan(labels, total, cached, tokens, 0, 0.0, minutes, lacking or here, bool(lacking), warnings)
-        alone = [query.text for query in task.queries[: timed_alone(embedder)] if not query.item]
-        cold = [query.text for query in task.queries[:1] if not query.item]
-        if embedder.asks_anew:
-            single = [*cold * (1 + WARM_UP), *alone * demand.rounds] * demand.askings
-        else:
-            repeated = _repeated(cold, alone, set(wanted), demand.rounds, run.time_hosted)
-            tokens += estimated_tokens(repeated, card.query_prompt)
-            single = [*(text for text in wanted if text in set(alone)), *repeated]
-        together = [text for text in wanted if text not in set(alone)]
-        requests = len(single) + documents.requests + sum(1 for _ in batches(together, card, WORKERS))
-        usd = None if card.price is None else tokens * card.price.usd_per_million_tokens / 1e6
-        minutes = _minutes(tokens, requests, card)
-        return Plan(labels, total, cached, tokens, requests, usd, minutes, lacking, bool(lacking), warnings)
+                here = "a vector for each token; runs here, not timed"
+            texts, cached = texts + len(asked), 0 if self.per_token else cached + len(asked) - len(wanted)
+            return Plan(rows, texts, cached, tokens, 0, 0.0, minutes, lacking or here, bool(lacking), warnings)
+        minutes = _minutes(sent.tokens, sent.requests, provider.card)
+        return Plan(
+            rows, texts, cached, sent.tokens, sent.requests, sent.usd, minutes, lacking, bool(lacking), warnings
+        )
 
 
 @dataclass(frozen=True)
@@ -214,6 +200,14 @@ class EmbeddingSearcher(Searcher):
         return self.index.texts[query.item] if query.item else query.text
 
 
+class EmbeddedQueries(EmbeddingSearcher):
+    """Asks for the queries' vectors alone: there is no index in a dry run."""
+
+    def ask(self, query: Query) -> Answer:
+        """No document."""
+        return self._answer(query, Ranking((), ()), 0, self._vector(query))
+
+
 def resolve_paths(provider: str, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The options, with relative paths of files taken from this folder."""
     paths = PROVIDERS.get(provider).paths
@@ -230,44 +224,6 @@ def _role(query: Query) -> Role:
     return Role.DOCUMENT if query.item else Role.QUERY
 
 
-def _repeated(cold: list[str], alone: Sequence[str], new: set[str], rounds: int, most: int) -> list[str]:
-    """The queries that a paid model is asked for again to time it, after a call that opens the connection."""
-    if not most:
-        return []
-    first = [text for text in dict.fromkeys(alone) if text not in new or text in cold]
-    again = list(dict.fromkeys(alone)) * (rounds - 1)
-    return [*(text for text in cold if text not in new), *islice(chain(first, again), most)]
-
-
-class _Documents(NamedTuple):
-    """Distinct texts of the corpus, those that are in no cache, what these would take, and a few of them."""
-
-    texts: int
-    missing: int
-    tokens: float
-    requests: int
-    drawn: list[str]
-
-
-def _documents(texts: Iterable[str], total: int, embedder: Embedder) -> _Documents:
-    """Counted batch by batch, as a run asks for them: of a block before, only keys are kept."""
-    space, card, distinct = embedder.space(Role.DOCUMENT), embedder.provider.card, KeyIndex()
-    missing, tokens, requests, drawn = 0, 0.0, 0, TextSample(SEED)
-
-    def find(keys: Keys) -> Places:
-        places = np.full(len(keys), -1, dtype=np.int64)
-        distinct.add(keys, places)
-        advance(len(keys))
-        return places if space is None else space.find(keys)
-
-    with steps(f"{card.name}: texts to count", total) as advance:
-        for batch in corpus_batches(texts, card, embedder.at_once, BLOCK, find):
-            missing, requests = missing + len(batch), requests + 1
-            tokens += estimated_tokens(batch, card.document_prompt)
-            drawn.add(batch)
-    return _Documents(len(distinct), missing, tokens, requests, drawn.texts)
-
-
 def _minutes(tokens: float, requests: int, card: ModelCard) -> float | None:
     """The time that the known rate limits alone would take; None where none is known."""
     waits = []
@@ -276,23 +232,6 @@ def _minutes(tokens: float, requests: int, card: ModelCard) -> float | None:
     if card.tokens_per_minute:
         waits.append(tokens / card.tokens_per_minute)
     return max(waits, default=None)
-
-
-class TextSample:
-    """A few texts of a stream, each as likely as any other."""
-
-    def __init__(self, seed: int) -> None:
-        self._random, self._kept = random.Random(seed), list[tuple[float, str]]()
-
-    def add(self, texts: Sequence[str]) -> None:
-        """Some of these may take the place of earlier ones."""
-        tagged = ((self._random.random(), text) for text in texts)
-        self._kept = heapq.nsmallest(DRAWN, [*self._kept, *tagged])
-
-    @property
-    def texts(self) -> list[str]:
-        """In no order."""
-        return [text for _, text in self._kept]
 
 
 def seconds_per_text(

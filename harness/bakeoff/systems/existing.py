@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -11,14 +12,13 @@ from bakeoff_providers.base import Fitted, Vectors
 from bakeoff_providers.errors import InputError, StoreError, Unavailable
 
 from bakeoff.core.clock import timed
+from bakeoff.core.facts import Fact, fact
 from bakeoff.core.filters import conditions, passes
-from bakeoff.core.printable import some
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Query, Task
 from bakeoff.search.answer import Answer
-from bakeoff.search.existing import EXISTING
-from bakeoff.search.existing.base import ExistingIndex
 from bakeoff.search.hits import Hits
+from bakeoff.search.stores.existing import EXISTING, ExistingIndex
 from bakeoff.systems.base import Build, Prepared, Ready, RunContext
 from bakeoff.systems.embedding import EmbeddingRow, EmbeddingSearcher
 from bakeoff.systems.failures import adapter_work
@@ -97,6 +97,7 @@ class ExistingSearcher(EmbeddingSearcher):
 
     existing: ExistingIndex
     depth: int
+    _short: set[str] = field(default_factory=set, init=False)  # queries that the index answered with too few entries
 
     def ask(self, query: Query) -> Answer:
         """Asks for more entries while chunks of the same documents, or foreign ones, keep the list short.
@@ -111,9 +112,16 @@ class ExistingSearcher(EmbeddingSearcher):
         while True:
             hits, search_ns = self._search(vector, size)
             ranking = self._ranking(hits, query)
-            if len(ranking) == self.depth or size >= self.existing.entries or len(hits.ids) < size:
+            short = len(hits.ids) < size
+            if len(ranking) == self.depth or size >= self.existing.entries or short:
+                if short and len(ranking) < self.depth:
+                    self._short.add(query.id)
                 return self._answer(query, ranking, search_ns, found)
             size = min(self.existing.entries, 2 * size)
+
+    def short_lists(self, queries: Sequence[Query], rankings: Mapping[str, Ranking]) -> int:  # noqa: ARG002
+        """Those for which the index answered fewer entries than it has and was asked for."""
+        return len(self._short)
 
     def close(self) -> None:
         """The index is left as it was."""
@@ -144,7 +152,7 @@ def _check_dimensions(existing: ExistingIndex, dimensions: int | None, model: st
         )
 
 
-def _notes(existing: ExistingIndex, task: Task) -> list[str]:
+def _notes(existing: ExistingIndex, task: Task) -> list[Fact]:
     """What the index lacks of the task, and what it has besides."""
     held = existing.documents()
     lacking = [document.id for document in task.documents if document.id not in held]
@@ -155,9 +163,8 @@ def _notes(existing: ExistingIndex, task: Task) -> list[str]:
         )
     notes = []
     if lacking:
-        notes.append(
-            f"the index lacks {len(lacking)} of the task's {len(task.documents)} documents: {some(lacking, NAMED)}"
-        )
+        named = lacking[:NAMED]
+        notes.append(fact("index_lacks", count=len(lacking), documents=len(task.documents), named=named))
     if foreign := len(held) - (len(task.documents) - len(lacking)):
-        notes.append(f"the index has {foreign} documents that the task lacks; they have no place in the rankings")
+        notes.append(fact("index_has_more", documents=foreign))
     return notes

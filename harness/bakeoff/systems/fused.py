@@ -14,7 +14,7 @@ from bakeoff.core.figures import CallTime
 from bakeoff.core.task import Query
 from bakeoff.search.answer import Answer, Searcher
 from bakeoff.search.fusion import Fusion, fuse
-from bakeoff.systems.base import Build, Prepared, Ready, RunContext, System
+from bakeoff.systems.base import Build, Prepared, Ready, RunContext, System, count_parts
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,10 @@ class Fused(System):
     def made_of(self) -> tuple[str, ...]:
         """Its parts."""
         return self.fusion.of
+
+    def count(self, run: RunContext, ready: Ready) -> Prepared | None:  # noqa: ARG002
+        """What its parts ask for, once more."""
+        return count_parts(self, ready)
 
     def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared:  # noqa: ARG002
         """A fusion can only run where all of its parts can be asked."""

@@ -17,8 +17,7 @@ from bakeoff.embedding.corpus_chunks import ChunkTexts
 from bakeoff.search.answer import Answer, Searcher
 from bakeoff.search.hits import Hits
 from bakeoff.search.index import Index
-from bakeoff.search.rankers import RANKERS
-from bakeoff.search.rankers.base import Ranker
+from bakeoff.search.rankers import RANKERS, Ranker
 from bakeoff.systems.base import Build, ChunkedRow, Identity, Prepared, Ready, RunContext
 from bakeoff.systems.failures import adapter_work
 

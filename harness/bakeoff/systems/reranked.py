@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from bakeoff_providers.adapter import cache_key
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import Unavailable
 from bakeoff_providers.hub import is_hub_name
@@ -26,9 +27,8 @@ from bakeoff.embedding.corpus_chunks import TextsById, WholeTexts, in_blocks
 from bakeoff.embedding.space import Space
 from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.search.answer import Answer, Searcher, Timed
-from bakeoff.search.rerankers import RERANKERS
-from bakeoff.search.rerankers.base import Reranker, checked
-from bakeoff.systems.base import Demand, FieldRow, Identity, Plan, Prepared, Ready, RunContext
+from bakeoff.search.rerankers import RERANKERS, Reranker, checked
+from bakeoff.systems.base import FieldRow, Identity, Plan, Prepared, Ready, RunContext, count_parts
 from bakeoff.systems.failures import adapter_work, reason_of
 
 
@@ -217,18 +217,22 @@ class RerankedRow(FieldRow):
         if not self.lacks():
             self._create(run.folder).close()
 
-    def price(self, run: RunContext, demand: Demand) -> Plan:
+    def count(self, run: RunContext, ready: Ready) -> Prepared | None:  # noqa: ARG002
+        """What its first stage asks for, once more."""
+        return count_parts(self, ready)
+
+    def plan(self, run: RunContext, rows: tuple[str, ...]) -> Plan:
         """As if nothing were cached: which pairs there will be only the first stage can tell."""
-        labels, task = demand.labels, run.task
+        task = run.task
         try:
             reranker = self._create(run.folder)
             reranker.close()
         except Exception as error:  # whatever a reranker raises is a note to its row
-            return Plan(labels, note=reason_of(error), lacks=True)
+            return Plan(rows, note=reason_of(error), lacks=True)
         candidates = min(self.rerank.depth, run.depth, task.candidates)
         pairs, lacking = candidates * len(task.queries), self.lacks() or ""
         if reranker.local:
-            return Plan(labels, pairs, note=lacking or "runs here, not timed", lacks=bool(lacking))
+            return Plan(rows, pairs, note=lacking or "runs here, not timed", lacks=bool(lacking))
         texts = TextsById(task.documents, self.field)
         whole = (document.whole(self.field) for document in task.documents)
         document = sum(map(estimated_tokens, in_blocks(whole, BLOCK))) / len(task.documents)
@@ -236,7 +240,7 @@ class RerankedRow(FieldRow):
         tokens = sum(candidates * (estimated_tokens([text]) + document) for text in asked)
         usd = reranker.cost(tokens, len(task.queries))
         note = lacking or "upper bound: pairs in the cache are not subtracted"
-        return Plan(labels, pairs, 0, tokens, len(task.queries), usd, None, note, bool(lacking))
+        return Plan(rows, pairs, 0, tokens, len(task.queries), usd, None, note, bool(lacking))
 
     def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared:  # noqa: ARG002
         """It can only run where its first stage can be asked."""
@@ -248,7 +252,7 @@ class RerankedRow(FieldRow):
         with adapter_work():
             reranker = self._create(run.folder)
             reranker.load(offline=run.offline)
-            identity = None if reranker.local else reranker.identity()
+            identity = None if reranker.local else cache_key(reranker)
             cache = run.own_cache
             note = reranker.prepare(WholeTexts(documents, self.field), cache)
         searcher = RerankedSearcher(

@@ -16,8 +16,7 @@ from bakeoff.core.id_rows import IdRows
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Query, document_ids
 from bakeoff.search.answer import Answer, Searcher
-from bakeoff.search.retrievers import RETRIEVERS
-from bakeoff.search.retrievers.base import Retriever, Scored
+from bakeoff.search.retrievers import RETRIEVERS, Retriever, Scored
 from bakeoff.systems.base import Build, FieldRow, Identity, Prepared, Ready, RunContext
 
 
@@ -75,7 +74,7 @@ class RetrieverRow(FieldRow):
                 options[key] = str(run.folder / Path(options[key]).expanduser())
         if self.live is not None:
             options["target"] = self.live
-        if not self.local:
+        if RETRIEVERS.get(kind).takes_policy:
             options["policy"] = run.policy
         return RETRIEVERS.create(kind, **options)
 

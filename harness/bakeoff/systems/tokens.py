@@ -16,12 +16,10 @@ from bakeoff.core.task import Query
 from bakeoff.embedding.corpus_chunks import ChunkTexts
 from bakeoff.embedding.token_rows import TokenRows, check_tokens, embed_tokens, storage_bill
 from bakeoff.search.answer import Answer, Searcher, Timed
-from bakeoff.search.exact_search import ExactRankings
+from bakeoff.search.exact_search import ExactRankings, cosine_tolerance, sample
 from bakeoff.search.index import Index
-from bakeoff.search.maxsim import maxsim
-from bakeoff.search.token_stores import TOKEN_STORES
-from bakeoff.search.token_stores.base import TokenStore
-from bakeoff.search.token_stores.exact import Exact
+from bakeoff.search.stores.base import WrongCount
+from bakeoff.search.token_stores import TOKEN_STORES, Exact, TokenStore, maxsim
 from bakeoff.systems.base import Build, Prepared, Ready, RunContext
 from bakeoff.systems.embedding import TIMED_FREE, StoreRow
 from bakeoff.systems.failures import adapter_work
@@ -61,6 +59,8 @@ class Tokens(StoreRow):
             searcher = TokenSearcher(check_tokens(embedder.provider), index, store, embedded.rows)
             metadata = [index.fields(row) for row in range(len(index.ids))]
             _, nanoseconds = timed(lambda: store.fill(index.ids, embedded.rows, metadata))
+            if (held := store.count()) != len(index.ids):
+                raise WrongCount(store.name, len(index.ids), held)
             build = Build(
                 seconds=nanoseconds / 1e9,
                 index_bytes=store.size_bytes(),
@@ -86,8 +86,14 @@ class ExactMaxsim(ExactRankings):
             first = search(self.index.fetch_size(excluding=query.excluded))
             self._rankings.add(query.id, self.index.ranking(first, search, query.excluded))
 
-    def _score(self, document: str, query: Vectors) -> float:
-        return float(maxsim(query, *self.rows.of(self.index.rows_of(document))).max())
+    @property
+    def tolerance(self) -> float:
+        """A cosine's for each token of the query."""
+        return max(map(len, self.queries.values()), default=1) * cosine_tolerance(self.rows.dimensions)
+
+    def score(self, document: str, query: Query) -> float:
+        """Of the document's own vectors."""
+        return self.index.document_score(maxsim(self.queries[query.id], *self.rows.of(self.index.rows_of(document))))
 
 
 @dataclass(slots=True)
@@ -121,9 +127,20 @@ class TokenSearcher(Searcher):
         ranking = self.index.ranking(hits, lambda k: self.store.search(vectors, k, query.where), query.excluded)
         return Answer(ranking, search_ns, embed_ns, timed=Timed.NEVER if embed_ns is None else Timed.NOW)
 
+    @property
+    def exact(self) -> bool:
+        """As the store says of itself."""
+        return self.store.exact
+
     def exact_search(self) -> ExactRankings | None:
-        """MaxSim over every document, with the vectors that the store was asked with."""
-        return None if self.store.exact else ExactMaxsim(self.index, dict(self._asked), self.rows)
+        """MaxSim over every document, with the vectors that the store was asked with; None for our own MaxSim."""
+        if type(self.store) is Exact:
+            return None
+        drawn: Sequence[str] = list(self._asked)
+        if self.exact:
+            tokens = max(map(len, self._asked.values()), default=1)
+            drawn = sample(drawn, self.rows.count * self.rows.dimensions * tokens, self.index.depth)
+        return ExactMaxsim(self.index, {query: self._asked[query] for query in drawn}, self.rows)
 
     def close(self) -> None:
         """The store goes; the provider is the run's."""

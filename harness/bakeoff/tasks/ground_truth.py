@@ -10,6 +10,7 @@ import msgspec
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.data_files import read_data
+from bakeoff.core.facts import Fact
 from bakeoff.core.files import check_keys_once
 from bakeoff.core.task import Task, document_ids
 
@@ -56,7 +57,7 @@ class GroundTruth(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         return scale
 
 
-def read_truth(path: Path, queries: Collection[str], documents: Collection[str]) -> tuple[GroundTruth, list[str]]:
+def read_truth(path: Path, queries: Collection[str], documents: Collection[str]) -> tuple[GroundTruth, list[Fact]]:
     """The file, every grade of which is on the scale and of a pair that the task has; and its unknown keys."""
     check_keys_once(path)
     truth, notes = read_data(path, GroundTruth)

@@ -11,9 +11,9 @@ from bakeoff_providers.options import REST
 from bakeoff_providers.registry import nearest
 
 from bakeoff.core.files import read_toml
+from bakeoff.core.paths import task_description
 from bakeoff.core.task import Task
 from bakeoff.core.toml_values import toml_value
-from bakeoff.tasks.description import task_description
 from bakeoff.tasks.formats import FORMATS
 from bakeoff.tasks.kinds import TASK_KINDS, TaskKeys, load_kind
 
@@ -65,7 +65,7 @@ def _check_known(description: Mapping[str, Any], given: Mapping[str, Any]) -> No
         known = [*known, *(option.name for option in FORMATS.options(str(format_name)))]
     for option in given:
         if option not in known:
-            has = [other for other in TASK_KINDS.names() if option in {one.name for one in TASK_KINDS.options(other)}]
+            has = [name for name, _ in TASK_KINDS.loaded() if option in {one.name for one in TASK_KINDS.options(name)}]
             remedy = f"tasks of kind {' and '.join(has)} have it" if has else nearest(option, [*known])
             what = f"a task of kind {kind!r}" + (f" and format {format_name!r}" if format_name else "")
             raise InputError(f"{what} has no option {option!r}", place="--set", remedy=remedy)

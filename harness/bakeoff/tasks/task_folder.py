@@ -12,7 +12,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.data_files import read_data
 from bakeoff.core.files import check_writable, read_json, read_text, read_toml, write_json
-from bakeoff.core.paths import default_lineup, root, task_names
+from bakeoff.core.paths import default_lineup, root, task_description, task_names
 from bakeoff.core.printable import counted
 from bakeoff.core.task import Document, Query, Task, document_ids
 from bakeoff.tasks.annotations import (
@@ -25,7 +25,6 @@ from bakeoff.tasks.annotations import (
     SettledGrades,
     settle,
 )
-from bakeoff.tasks.description import task_description
 from bakeoff.tasks.formats.native import FORMAT, drop_repeated_grades
 from bakeoff.tasks.ground_truth import GRADES, HIGHEST, GroundTruth, one_of
 from bakeoff.tasks.kinds import load_kind

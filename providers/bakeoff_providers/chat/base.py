@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+from bakeoff_providers.adapter import Adapter
 from bakeoff_providers.answers import Expected, counted
 from bakeoff_providers.connection import Connection
 from bakeoff_providers.errors import AnswerUnusable, EmbeddingFailed, InputError
+from bakeoff_providers.options import Transport
 from bakeoff_providers.shared_options import BaseUrl, KeyEnv, Timeout
 
 Schema = Mapping[str, Any]
@@ -30,7 +32,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-class ChatModel(Connection):
+class ChatModel(Connection, Adapter):
     """A model behind a server. An adapter says how to connect and makes the one call.
 
     Prices are USD per million tokens. They are the user's to give: list prices of chat models change too often.
@@ -48,8 +50,8 @@ class ChatModel(Connection):
             float | None, "0 answers alike every time, more varies; none sends no temperature"
         ] = 0.0,
         max_tokens: Annotated[int | None, "most tokens of an answer; the server's limit if left out"] = None,
-        price_in: Annotated[float | None, "US dollars a million tokens that are sent"] = None,
-        price_out: Annotated[float | None, "US dollars a million tokens that are answered"] = None,
+        price_in: Annotated[float | None, "US dollars a million tokens that are sent", Transport] = None,
+        price_out: Annotated[float | None, "US dollars a million tokens that are answered", Transport] = None,
         base_url: BaseUrl = None,
         timeout: Timeout = 120.0,
         key_env: KeyEnv = None,

@@ -7,6 +7,8 @@ import pytest
 from bakeoff.extensions.kinds.eligibility import Rule, matches, overlap, reasons
 from bakeoff_providers.errors import InputError
 
+from tests.errors import refuses
+
 RULES = [
     Rule(reason="GPA", profile="gpa", op="at_least", item="min_gpa"),
     Rule(reason="STATE", profile="state", op="one_of", item="states"),
@@ -55,7 +57,7 @@ def test_overlap_is_a_share_of_the_profiles_words() -> None:
 
 
 def test_what_cannot_be_compared_is_named() -> None:
-    with pytest.raises(InputError, match=r"gpa = 'high' can't be compared to min_gpa = 3\.0 by at_least"):
+    with refuses(InputError, "'high'", "min_gpa", "3.0", "at_least", place="rules"):
         reasons(RULES, {"gpa": "high"}, {"min_gpa": 3.0})
-    with pytest.raises(msgspec.ValidationError, match="unknown operation 'atleast'; did you mean 'at_least'"):
+    with refuses(msgspec.ValidationError, "'atleast'", "'at_least'"):
         msgspec.convert({"profile": "a", "op": "atleast", "item": "b"}, Rule)

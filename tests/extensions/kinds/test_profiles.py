@@ -10,19 +10,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bakeoff.core.facts import fact
 from bakeoff.core.paths import lineup_file, root
 from bakeoff.extensions.kinds.snapshot import write_snapshot
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report import PAGE, render
 from bakeoff.report.matrix import BEST, matrix
 from bakeoff.results.compare import compare_results
-from bakeoff.results.recommend import Limits, choose
+from bakeoff.results.picks import Limits, choose
 from bakeoff.results.result import load
 from bakeoff.results.save import save
 from bakeoff.results.schema import Summary, read_detailed, read_summary
 from bakeoff.running.runner import Outcome, run
 from bakeoff.tasks.kinds import load_kind
 from bakeoff_providers.errors import InputError
+
+from tests.errors import refuses, says
+from tests.facts import arguments, section
 
 # Cosines to profile p (angle 0): w 1, x 0.8, y 0.6, z 0. Profile q is shut out of everything.
 COSINES = {"w": 1.0, "x": 0.8, "y": 0.6, "z": 0.0}
@@ -163,17 +167,15 @@ def test_hybrid_labels_judge_the_matrix_without_a_verdict(folder: Path) -> None:
     target = save(outcome, folder / "results")
     summary = read_summary(target)
     verdict = summary.verdict
-    assert (verdict.best, verdict.tie_group, verdict.pairs, verdict.standings) == (None, [], [], {})
-    assert verdict.recommendations == []
-    assert "no verdict" in verdict.sentences[0]
+    assert (verdict.leader, verdict.best_set, verdict.pairs, verdict.standings) == (None, [], [], {})
+    assert (verdict.situation, verdict.without_verdict, verdict.picks) == ("not comparable", "labels by row", [])
     assert [row.label for row in summary.rows] == ["own+faiss", "fake+faiss"]  # no oracle: whose labels would it have?
-    assert all(not row.ties for row in summary.rows)
     assert BEST not in render_text(summary)
     render(target)
     assert "There is no verdict" in (target / PAGE).read_text()
-    with pytest.raises(InputError, match="no verdict"):
+    with pytest.raises(InputError, match="compared with each other"):
         compare_results([load(target)])
-    assert choose(summary.rows, verdict, Limits(offline=True)).label is None
+    assert choose(summary.rows, verdict, Limits(offline=True)).pick is None
 
 
 def render_text(summary: Summary) -> str:
@@ -202,9 +204,14 @@ def test_a_profile_without_a_label_counts_in_no_mean(folder: Path) -> None:
         "random": 0,
     }
     assert list(detailed.queries) == ["p"]
-    assert any("N/A for q, r" in warning for warning in summary.warnings)
-    (table,) = [section for section in summary.sections if section.title == "Profile by profile"]
-    assert [row[-1] for row in table.rows] == [f"{of_p:.3f}", "N/A", "N/A", f"{of_p:.3f}"]
+    assert arguments(summary.warnings, "kinds.without_label") == [{"profiles": ["q", "r"]}]
+    none = fact("kinds.not_labelled")
+    assert [row[-1] for row in section(summary.sections, "kinds.by_profile").rows] == [
+        pytest.approx(of_p),
+        none,
+        none,
+        pytest.approx(of_p),
+    ]
 
 
 def test_coverage_amounts_reasons_and_stability(folder: Path) -> None:
@@ -262,7 +269,8 @@ def test_weights_come_from_a_file(folder: Path) -> None:
 def test_absent_best_weights_fall_back_with_a_note(folder: Path) -> None:
     outcome = _run(folder, 'best_weights = "best_weights.json"')
     assert outcome.ran[0].rankings["p"].scores == pytest.approx([0.55, 0.4, 0.25])  # halves, as [task.weights] says
-    assert any("best_weights.json" in note for note in outcome.extras.figures["notes"])
+    notes = outcome.extras.figures["notes"]
+    assert {"id": "kinds.no_weights", "arguments": {"file": "best_weights.json"}} in notes
     with pytest.raises(InputError, match="no such file"):  # one that was asked for by name is not replaced
         _run(folder, weights_file="absent.json")
 
@@ -276,22 +284,22 @@ def test_the_report_and_the_artefact_are_dated(folder: Path) -> None:
     assert (reports / page.name).read_bytes() == page.read_bytes()
     assert (reports / "artifacts" / data.name).read_bytes() == data.read_bytes()
     (folder / "file").touch()
-    with pytest.raises(InputError, match="is a file"):
+    with refuses(InputError, place="reports", file="file"):
         _run(folder, reports=str(folder / "file"))
     text = page.read_text()
-    assert "share features with the ranker" in text
-    assert "moves by up to 0.050" in text  # from 2.5 / 2.63 to 1
-    assert "Nothing is eligible for q" in text
+    says(text, "NDCG", "keywords")
+    says(text, "0.050")  # from 2.5 / 2.63 to 1
+    says(text, "for q:")
     assert json.loads(data.read_text())["contenders"]["own+faiss"]["profiles"]["p"]["items"] == ["y", "x", "z"]
 
 
 @pytest.mark.parametrize(
     ("settings", "labels", "said"),
     [
-        ("k = 0", "", "k: 0 is not from 1"),
-        ("colour = 1", "", "has no option 'colour'"),
-        ("", 'mode = "wild"', "labels.mode: 'wild' is not one of: hybrid, no_similarity"),
-        ("", "matches = []", "labels: there is no key 'matches'"),
+        ("k = 0", "", "k"),
+        ("colour = 1", "", "'colour'"),
+        ("", 'mode = "wild"', "no_similarity"),
+        ("", "matches = []", "'matches'"),
     ],
 )
 def test_bad_settings_are_named(folder: Path, settings: str, labels: str, said: str) -> None:
@@ -299,23 +307,23 @@ def test_bad_settings_are_named(folder: Path, settings: str, labels: str, said: 
     path = folder / "four.toml"
     path.write_text(text.replace("SETTINGS", settings).replace("LABELS", labels))
     lineup = Lineup.read(path)
-    with pytest.raises(InputError, match=said):
+    with refuses(InputError, said):
         run(lineup)
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda ps: ps.append(ps[0]), "'p' appears twice"),
-        (lambda ps: ps[0].pop("profile_id"), "a profile without 'profile_id'"),
-        (lambda ps: ps[0].pop("state"), "a profile has no 'state'"),
+        (lambda ps: ps.append(ps[0]), "'p'"),
+        (lambda ps: ps[0].pop("profile_id"), "'profile_id'"),
+        (lambda ps: ps[0].pop("state"), "'state'"),
     ],
 )
 def test_bad_profiles_are_named(folder: Path, change: Any, said: str) -> None:
     profiles = json.loads(json.dumps(PROFILES))
     change(profiles)
     (folder / "profiles.json").write_text(json.dumps(profiles))
-    with pytest.raises(InputError, match=said):
+    with refuses(InputError, said, file="profiles.json"):
         _run(folder)
 
 

@@ -24,6 +24,9 @@ from bakeoff_providers.base import Role
 from bakeoff_providers.errors import BakeoffError, InputError
 from scipy import stats
 
+from tests.errors import refuses
+from tests.facts import arguments, section
+
 # Degrees on the circle: neighbours are those at the smallest angle.
 ADA = {"a": 0, "b": 10, "c": 25, "d": 50, "e": 90}
 BASE = {"a": 0, "b": 50, "c": 25, "d": 10, "e": 90}  # b and d change places
@@ -160,8 +163,9 @@ def test_the_files_say_what_the_table_says(folder: Path) -> None:
     assert float(rows[1]["map_mean"]) == pytest.approx((4 + (1 / 2 + 2 / 3) / 2) / 5)
     assert float(rows[1]["map_over_relevant_mean"]) == pytest.approx((3 + 2 / 3 + (1 / 2 + 2 / 3) / 3) / 5)
     assert (target / "metrics_vs_k.png").read_bytes().startswith(b"\x89PNG")
-    (table,) = [section for section in read_summary(target).sections if "reproduced" in section.title]
-    assert table.rows[1][:3] == ["base+faiss", "3", "0.867±0.183"]
+    table = section(read_summary(target).sections, "kinds.neighbours")
+    recall = [3 / 3, 2 / 3, 3 / 3, 2 / 3, 3 / 3]
+    assert table.rows[1][:3] == ["base+faiss", 3, pytest.approx([np.mean(recall), np.std(recall, ddof=1)])]
     assert "0.867±0.183" in (target / "matrix.md").read_text()
     assert "0.867±0.183" in (target / "evaluation_report.html").read_text()
 
@@ -259,9 +263,9 @@ def test_improvement_is_relative_to_the_named_contender(arrays: Path) -> None:
     assert found["recall"] == pytest.approx(tuned["recall"] / base["recall"] - 1)
     assert found["map(over=found)"] == pytest.approx(tuned["map"] / base["map"] - 1)
     assert "improvement" not in outcome.extras.figures["base_st+faiss"]
-    (table,) = [section for section in outcome.extras.sections if "improvement" in section.title]
-    assert [row[:2] for row in table.rows] == [["finetuned_st+faiss", k] for k in ("1", "3", "5", "10")]
-    assert table.rows[3][2] == f"{100 * (tuned['recall'] / base['recall'] - 1):+.1f}%"
+    table = section(outcome.extras.sections, "kinds.improvement")
+    assert [row[:2] for row in table.rows] == [["finetuned_st+faiss", k] for k in (1, 3, 5, 10)]
+    assert table.rows[3][2] == pytest.approx(tuned["recall"] / base["recall"] - 1)
 
 
 def test_a_base_without_any_hit_has_no_improvement(folder: Path) -> None:
@@ -270,9 +274,9 @@ def test_a_base_without_any_hit_has_no_improvement(folder: Path) -> None:
     assert figures["3"]["recall"] == pytest.approx(15 / 13 - 1)
 
 
-@pytest.mark.parametrize(("name", "said"), [("bse", "names none"), ("precomputed", "names 2")])
-def test_a_base_that_is_no_contender_or_several_is_named(folder: Path, name: str, said: str) -> None:
-    with pytest.raises(InputError, match=f"improvement_over: '{name}' {said}"):
+@pytest.mark.parametrize(("name", "number"), [("bse", ""), ("precomputed", "2")])
+def test_a_base_that_is_no_contender_or_several_is_named(folder: Path, name: str, number: str) -> None:
+    with refuses(InputError, f"'{name}'", number, place="improvement_over"):
         _run(folder, f'improvement_over = "{name}"')
 
 
@@ -310,8 +314,8 @@ def test_validation_pairs_of_texts_are_embedded(folder: Path) -> None:
     figures = outcome.extras.figures
     assert figures["fake+faiss"]["validation"] == figures["fake+hnswlib"]["validation"] == expected
     assert figures["base+faiss"]["validation"] == {"spearman": None, "pairs": 3}
-    (table,) = [section for section in outcome.extras.sections if section.title == "Validation pairs"]
-    assert any("base+faiss" in note for note in table.notes)
+    table = section(outcome.extras.sections, "kinds.validation")
+    assert [one["label"] for one in arguments(table.notes, "kinds.validation_failed")] == ["base+faiss"]
     # five documents, which ask as items, and the four texts of the pairs; the reference embeds no pairs
     assert {plan.rows[0]: plan.texts for plan in plan(Lineup.read(path), Settings())} == {
         "tfidf": 5, "fake+faiss": 9, "base+faiss": 5,
@@ -321,18 +325,18 @@ def test_validation_pairs_of_texts_are_embedded(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("a,b,target\na,b,0.5\na,copper,0.2\n", "val.csv: line 3: 'copper' is not a document, though others are"),
-        ("a,b,target\na,b,high\n", "val.csv: line 2: the target 'high' is not a number"),
-        ("a,b,target\na,b,nan\n", "val.csv: line 2: the target 'nan' is not a number"),
-        ("a,b,0.5\na,c,0.2\n", "val.csv: line 1: the columns have no names"),
-        ("a,b\na,c\n", "val.csv: line 2: the columns are not two of a pair and its target"),
-        ("a,b,target\na,,0.2\n", "val.csv: line 2: b is empty"),
-        ("a,b,target\na,c,0.2\n", "val.csv: has fewer than two pairs"),
+        ("a,b,target\na,b,0.5\na,copper,0.2\n", "'copper'"),
+        ("a,b,target\na,b,high\n", "val.csv"),
+        ("a,b,target\na,b,nan\n", "val.csv"),
+        ("a,b,0.5\na,c,0.2\n", "val.csv"),
+        ("a,b\na,c\n", "val.csv"),
+        ("a,b,target\na,,0.2\n", "val.csv"),
+        ("a,b,target\na,c,0.2\n", "val.csv"),
     ],
 )
 def test_a_wrong_file_of_pairs_is_named_before_anything_runs(folder: Path, content: str, said: str) -> None:
     (folder / "val.csv").write_text(content)
-    with pytest.raises(InputError, match=said):
+    with refuses(InputError, said, file="val.csv"):
         load_kind({"kind": "reference", "corpus": "ids.txt", "k": [1], "validation": "val.csv",
                    "reference": {"provider": "fake"}}, folder).task()  # fmt: skip
 
@@ -346,11 +350,11 @@ def test_spreads_are_over_n_minus_one() -> None:
 @pytest.mark.parametrize(
     ("task", "said"),
     [
-        ("k = [5]", "the top 5 of others needs more than 5 documents"),
-        ("k = [0]", "k: 0 is not from 1"),
-        ("n = 0", "n: 0 is not from 1"),
-        ('gain = "log"', "gain: 'log' is not one of: binary, rank"),
-        ("colour = 1", "no option 'colour'"),
+        ("k = [5]", "k"),
+        ("k = [0]", "k"),
+        ("n = 0", "n"),
+        ('gain = "log"', "'log'"),
+        ("colour = 1", "'colour'"),
     ],
 )
 def test_bad_settings_are_named(folder: Path, task: str, said: str) -> None:
@@ -358,7 +362,7 @@ def test_bad_settings_are_named(folder: Path, task: str, said: str) -> None:
     text = LINEUP.format(task=TASK.format(task=task))
     path.write_text(text.replace("k = [1, 3]\n", "") if "k = " in task else text)
     lineup = Lineup.read(path)
-    with pytest.raises(InputError, match=said):
+    with refuses(InputError, said):
         run(lineup)
 
 
@@ -367,7 +371,7 @@ def test_without_the_reference_nothing_runs(folder: Path, monkeypatch: pytest.Mo
     path = folder / "plane.toml"
     task = TASK.format(task="").replace('"precomputed"\noptions = { path = "ada.npy", ids = "ids.txt" }', '"voyage"')
     path.write_text(LINEUP.format(task=task))
-    with pytest.raises(BakeoffError, match="the reference voyage can't run: VOYAGE_API_KEY is not set"):
+    with refuses(BakeoffError, "VOYAGE_API_KEY"):
         run(Lineup.read(path))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bakeoff.core.facts import TableColumn
 from bakeoff.core.paths import lineup_file, root
 from bakeoff.evaluation.measures import Measure
 from bakeoff.extensions.kinds import trips
@@ -19,6 +20,8 @@ from bakeoff.tasks.kinds import load_kind
 from bakeoff_providers.errors import InputError
 from scipy import stats
 from sklearn.metrics import f1_score
+
+from tests.errors import refuses, says
 
 SCORES = np.array([[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.5, 0.5, 0.0], [0.1, 0.2, 0.7]], dtype=np.float32)
 TARGETS = np.array([0, 0, 1, 2])
@@ -149,9 +152,9 @@ def test_seeds_give_a_spread_and_a_paired_test(folder: Path) -> None:
     figures = outcome.extras.figures["models"]
     assert figures["one"]["mrr"] == pytest.approx(means["one"])
     table, tests = outcome.extras.sections
-    assert table.rows[0][5] == f"{np.mean(means['one']):.3f}±{np.std(means['one'], ddof=1):.3f}"
-    assert table.rows[0][-1] == "3"
-    assert tests.rows[0][-1] == f"{stats.ttest_rel(means['one'], means['two']).pvalue:.3g}"
+    assert table.rows[0][5] == pytest.approx([np.mean(means["one"]), np.std(means["one"], ddof=1)])
+    assert table.rows[0][-1] == 3
+    assert tests.rows[0][-1] == pytest.approx(stats.ttest_rel(means["one"], means["two"]).pvalue)
     assert np.mean(_values(outcome, "one")["mrr"]) == pytest.approx(np.mean(means["one"]))
 
 
@@ -162,15 +165,16 @@ def test_seeds_that_all_differ_alike_have_the_sign_tests_p(folder: Path) -> None
         np.save(folder / f"two-{seed}.npy", 1 - SCORES)
     contenders = "".join(f'[[contender]]\nanswers = "{name}-{{seed}}.npy"\nseeds = [1, 2]\n' for name in ("one", "two"))
     tests = run(_lineup(folder, contenders)).extras.sections[1]
-    assert float(tests.rows[0][3]) != 0
-    assert tests.rows[0][-1] == "0.5"
+    assert tests.rows[0][3] != 0
+    assert tests.rows[0][-1] == 0.5
 
 
 def test_percentages_on_request(folder: Path) -> None:
     outcome = run(_lineup(folder, '[[contender]]\nanswers = "model.npy"\n', "classes = 3, percent = true"))
     table = outcome.extras.sections[0]
-    assert table.title.endswith("(%)")
-    assert table.rows[0][1] == "50.00"
+    assert isinstance(table.head[1], TableColumn)
+    assert (table.head[1].unit, table.head[1].digits) == ("%", 2)
+    assert table.rows[0][1] == 50
 
 
 def test_a_file_is_read_by_its_own_seed_in_any_order(folder: Path) -> None:
@@ -232,9 +236,9 @@ def test_the_result_has_the_ranks_and_the_rankings(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("classes", "contender", "said"),
     [
-        ("classes = 4", 'answers = "model.npy"', "scores of shape (4, 3), not 4 samples × 4 classes"),
-        ("classes = 3", 'answers = "other.npz"', "its targets are not those of the task"),
-        ("classes = 3", 'answers = "none.npy"', "no such file"),
+        ("classes = 4", 'answers = "model.npy"', "4 samples"),
+        ("classes = 3", 'answers = "other.npz"', "other.npz"),
+        ("classes = 3", 'answers = "none.npy"', "none.npy"),
     ],
 )
 def test_a_file_of_answers_that_does_not_fit_costs_its_row(
@@ -242,32 +246,32 @@ def test_a_file_of_answers_that_does_not_fit_costs_its_row(
 ) -> None:
     np.savez(folder / "other.npz", scores=SCORES, targets=TARGETS[::-1])
     (lost,) = run(_lineup(folder, f"[[contender]]\n{contender}\n", classes)).not_run
-    assert said in lost.reason
+    says(lost.reason, said)
 
 
 @pytest.mark.parametrize(
     ("classes", "said"),
     [
-        ("classes = 2", "targets from 0 to 2 for 2 classes"),
-        ('items = "i.json", classes = 3', "either the classes or the items"),
+        ("classes = 2", "0"),
+        ('items = "i.json", classes = 3', "classes"),
     ],
 )
 def test_a_bad_task_is_named(folder: Path, classes: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+    with refuses(InputError, said):
         run(_lineup(folder, '[[contender]]\nanswers = "model.npy"\n', classes))
 
 
 @pytest.mark.parametrize(
     ("contender", "said"),
     [
-        ('answers = "model-{seed}.npy"', "seeds and {seed} go together"),
-        ('answers = "model.npy"\nseeds = [1]', "seeds and {seed} go together"),
-        ('answers = "model.npy"\nstore = "faiss"', "a file of answers has no store"),
-        ('ranker = "bm25"\nseeds = [1]', "a lexical ranker has no seeds"),
+        ('answers = "model-{seed}.npy"', "contender 1, answers"),
+        ('answers = "model.npy"\nseeds = [1]', "contender 1, answers"),
+        ('answers = "model.npy"\nstore = "faiss"', "contender 1, store"),
+        ('ranker = "bm25"\nseeds = [1]', "contender 1, seeds"),
     ],
 )
 def test_bad_contenders_are_named(folder: Path, contender: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+    with refuses(InputError, said, file="own.toml"):
         _lineup(folder, f"[[contender]]\n{contender}\n")
 
 

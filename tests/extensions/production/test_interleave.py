@@ -10,7 +10,7 @@ import bakeoff
 import numpy as np
 import pytest
 from bakeoff.extensions.production.interleave import Interleaved, interleave
-from bakeoff.extensions.production.interleave_analysis import (
+from bakeoff.extensions.production.traffic import (
     analyse,
     credit,
     preference_of,
@@ -23,6 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from tests.errors import refuses, says
 from tests.extensions.production.simulated_users import clicks
 
 RANKINGS = st.lists(st.sampled_from("pqrstuvwxyz"), unique=True, max_size=8)
@@ -59,7 +60,7 @@ def test_either_side_begins_equally_often() -> None:
 
 def test_the_public_name_is_the_draft() -> None:
     assert bakeoff.interleave(["p"], ["p"], 5, 1).shown == ("p",)
-    with pytest.raises(InputError, match="ranking b names a document twice"):
+    with refuses(InputError, "ranking b"):
         bakeoff.interleave(["p"], ["q", "q"], 5, 1)
 
 
@@ -165,7 +166,7 @@ def test_votes_for_one_side_alone_need_six_in_all() -> None:
     four = analyse([one for at in range(4) for one in _won(str(at), "b")])
     assert four.figures["p"] == pytest.approx(2 / 2**4)
     assert four.figures["more_users_needed"] == 2
-    assert "about 2 more users (2 queries) would show it" in four.sentences[-1]
+    says(four.sentences[-1], "2 queries")
     assert analyse([one for at in range(6) for one in _won(str(at), "a")]).figures["better"] == "a"
     nobody = analyse([Impression(query="q", user="u", shown=("1",), team=("a",))])
     assert nobody.figures["more_users_needed"] is None
@@ -176,7 +177,7 @@ def test_what_is_said_is_what_was_counted() -> None:
     often = Impression(query="q", user="u", shown=("1", "2", "3"), team=("a", "a", "a"), clicked=("1", "2", "3"))
     check = analyse([often, *_won("u", "b", 2)])
     said = " ".join(check.sentences)
-    assert "b won more queries than a for 1 user, a more than b for 0, as many for 0" in said
+    says(said, "1 user")
     assert "clicked more" not in said
     assert not any("clicked more" in gauge.help for gauge in check.gauges)
 
@@ -188,8 +189,8 @@ def _write(path: Path, rows: list[dict[str, object]]) -> Path:
 
 def test_a_log_without_the_teams_of_all_places_is_refused(tmp_path: Path) -> None:
     row: dict[str, object] = {"query": "x", "user": "u", "shown": ["1", "2"], "team": ["a"], "clicked": []}
-    with pytest.raises(InputError, match="row 1: 1 teams for 2 places"):
+    with refuses(InputError, "1", "2", place="row 1", file="log.jsonl"):
         read_interleaved(_write(tmp_path / "log.jsonl", [row]), LogColumns())
     row["team"] = ["a", "c"]
-    with pytest.raises(InputError, match="team 'c'"):
+    with refuses(InputError, "'c'", place="row 1", file="log.jsonl"):
         read_interleaved(_write(tmp_path / "log.jsonl", [row]), LogColumns())

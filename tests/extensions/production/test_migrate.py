@@ -13,8 +13,7 @@ from bakeoff.core.task import Document, Drawn, Query, Task
 from bakeoff.embedding.chunking import document_chunks
 from bakeoff.embedding.unit import unit
 from bakeoff.evaluation.measures import Measure
-from bakeoff.extensions.production.migrate import Cost, Side, Way, procrustes, sides, ways
-from bakeoff.extensions.production.migrate_plan import plan
+from bakeoff.extensions.production.migrate import Cost, Side, Way, plan, procrustes, sides, ways
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.settings import Settings
 from bakeoff.search.index import Index
@@ -23,9 +22,10 @@ from bakeoff_providers.base import ModelCard, Price, Vectors
 from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 from scipy.linalg import orthogonal_procrustes
-from scipy.stats import ortho_group
+from scipy.stats import ortho_group, ttest_1samp
 from typer.testing import CliRunner
 
+from tests.errors import says
 from tests.providers.real_weights import require
 
 N, Q, D = 1400, 80, 32
@@ -85,7 +85,7 @@ def test_a_new_model_that_is_only_turned_is_reached_by_the_map() -> None:
     assert min(parts) > 2 * min(mixed)  # every document is found by the model that embedded it
     check = plan(list(found.values()), ("old", "new"), NDCG, N)
     assert not check.worse
-    assert "Stay with old" in check.sentences[-1]
+    assert "Do not switch to new" in check.sentences[-1]
 
 
 @pytest.mark.slow
@@ -98,16 +98,17 @@ def test_a_better_model_is_advised_and_its_map_is_not() -> None:
     assert means["mapped 1200"] >= means["mapped 200"] - 0.02
     assert means["mapped 1200"] < means["new"]
     check = plan(list(found.values()), ("old", "new"), NDCG, N)
-    said = " ".join(check.sentences)
-    assert "Change to new" in said
-    assert "Do not fill one index bit by bit" in said
+    says(check.sentences[-3:])
     back = plan(list(world.ways(new, old).values()), ("new", "old"), NDCG, N)
     assert back.worse
-    assert "is worse on this task" in back.sentences[-1]
+    says(back.sentences[-1])
 
 
 def test_the_switch_is_the_one_question_and_pays_for_no_other() -> None:
-    """Nine queries of 40 gain, none loses: p = 2 / 2⁹. Times 16 ways that change nothing much, it would be 0.06."""
+    """Nine queries of 40 gain, none loses. p is Student's with an imagined query on which the new model finds nothing.
+
+    Times 16 ways that change nothing much, it would not be shown.
+    """
     rng = np.random.default_rng(5)
     old = rng.uniform(0.2, 0.6, 40)
     new = old + np.where(np.arange(40) < 9, 0.3, 0.0)
@@ -116,7 +117,8 @@ def test_the_switch_is_the_one_question_and_pays_for_no_other() -> None:
     rest = [Way(key, key, old + rng.normal(0, 0.05, 40), Cost()) for key in keys]
     found = [Way("old", "as it is", old, Cost()), Way("new", "switched", new, Cost()), *rest]
     check = plan(found, ("old", "new"), NDCG, N)
-    assert check.figures["ways"]["new"]["against_old"]["p_holm"] == pytest.approx(2 / 2**9)
+    p = ttest_1samp(np.append(new - old, -old.mean()), 0).pvalue
+    assert check.figures["ways"]["new"]["against_old"]["p_holm"] == pytest.approx(p)
     assert any(sentence.startswith("Change to new") for sentence in check.sentences)
     side = [check.figures["ways"][key]["against_old"] for key in keys]
     least = min(side, key=lambda pair: pair["p"])
@@ -129,26 +131,26 @@ def _ways(old: Values, new: Values) -> list[Way]:
 
 
 def test_traffic_turns_the_advice() -> None:
-    """One query with 90% of the traffic loses 0.2, nineteen gain 0.1: +0.085 per drawn query, −0.17 per query asked."""
-    gains = np.array([-0.2, *[0.1] * 19])
-    drawn = [Drawn(0.9, "head", 1), *[Drawn(0.1 / 19, "tail", 19)] * 19]
-    found = _ways(np.full(20, 0.5), 0.5 + gains)
+    """One query with 90% of the traffic loses 0.2, 59 gain 0.1: +0.095 per drawn query, −0.17 per query asked."""
+    gains = np.array([-0.2, *[0.1] * 59])
+    drawn = [Drawn(0.9, "head", 1), *[Drawn(0.1 / 59, "tail", 59)] * 59]
+    found = _ways(np.full(60, 0.5), 0.5 + gains)
     plain = plan(found, ("old", "new"), NDCG, N)
-    assert plain.figures["ways"]["new"]["against_old"]["difference"] == pytest.approx(0.085)
+    assert plain.figures["ways"]["new"]["against_old"]["difference"] == pytest.approx(0.095)
     assert any(sentence.startswith("Change to new") for sentence in plain.sentences)
     asked = plan(found, ("old", "new"), NDCG, N, averaging_of(drawn))
     assert asked.figures["ways"]["new"]["against_old"]["difference"] == pytest.approx(-0.17)
     assert asked.figures["ways"]["new"]["mean"] == pytest.approx(0.33)
     assert asked.worse
-    assert "per query asked" in asked.sentences[0]
-    assert "is worse on this task" in asked.sentences[-1]
+    says(asked.sentences[0], "NDCG@10")
+    says(asked.sentences[-1])
 
 
 def test_one_query_has_a_difference_and_no_interval() -> None:
     check = plan(_ways(np.array([0.2]), np.array([0.7])), ("old", "new"), NDCG, N)
     assert "switched: 0.7000 (+0.5000, p = 1)." in check.sentences
     assert check.figures["ways"]["new"]["against_old"]["low"] is None
-    assert "Stay with old" in check.sentences[-1]
+    assert "Do not switch to new" in check.sentences[-1]
 
 
 def test_ways_that_score_alike_in_logarithms_are_shown_as_figures() -> None:
@@ -157,9 +159,9 @@ def test_ways_that_score_alike_in_logarithms_are_shown_as_figures() -> None:
     old = np.log(rng.choice([0.25, 1.0], 30))
     old += np.log(0.5) - old.mean()
     check = plan(_ways(old, old + np.log(2)), ("old", "new"), Measure.parse("gm_map"), N)
-    assert check.sentences[1] == "as it is: 0.5000."
-    assert check.sentences[2].startswith("switched: 1.0000 (+0.6931 in logarithms, p = ")  # alike on all: no interval
-    assert check.sentences[3] == "parts 10%: 0.5000 (+0.0000 in logarithms, p (Holm) = 1)."
+    says(check.sentences[1], "0.5000")
+    says(check.sentences[2], "1.0000", "+0.6931")  # alike on all: no interval
+    says(check.sentences[3], "10%", "0.5000", "+0.0000")
     assert check.figures["ways"]["new"]["mean"] == pytest.approx(1.0)
 
 
@@ -169,7 +171,7 @@ def test_other_dimensions_share_no_index_but_can_be_mapped() -> None:
     found = world.ways(world.model("old", 0.9, np.eye(D)), narrow)
     assert not any(key.startswith("mixed") for key in found)
     assert "mapped 600" in found
-    assert "can't share an index" in " ".join(plan(list(found.values()), ("old", "new"), NDCG, N).sentences)
+    says(plan(list(found.values()), ("old", "new"), NDCG, N).sentences[-3:])
 
 
 def test_costs_by_hand() -> None:
@@ -233,3 +235,14 @@ def test_two_real_models_of_equal_dimension_share_no_space(tmp_path: Path) -> No
     for asked, other in (("old", "75%"), ("new", "10%")):  # most of the index was made by the other model
         assert found[f"mixed {other} {asked}"] < 0.7 * found[asked]
         assert found[f"mixed {other} {asked}"] < found[f"parts {other}"]
+
+
+def test_a_way_that_is_shown_to_be_better_is_named_where_the_new_model_alone_is_not() -> None:
+    """Both indexes gain on 20 of 40 queries and lose nowhere; the new model wins as often as it loses."""
+    old = np.full(40, 0.5)
+    new = old + np.where(np.arange(40) % 2, 0.1, -0.1)
+    ways_found = _ways(old, new)
+    ways_found[-1] = Way("both", "both indexes", old + 0.2 * (np.arange(40) < 20), Cost())
+    said = plan(ways_found, ("old", "new"), NDCG, N).sentences
+    assert any("both indexes (+0.1000" in sentence for sentence in said[-2:])
+    assert said[-1].startswith("Do not switch to new alone")

@@ -16,10 +16,9 @@ from bakeoff.core.filters import Condition
 from bakeoff.extensions.storelab import cold, page_cache
 from bakeoff.extensions.storelab.churn import Contents, ReadWriteLock, Write, churn, planned
 from bakeoff.extensions.storelab.conditions import ConditionSettings, conditions
-from bakeoff.extensions.storelab.conditions_table import conditions_sheet
 from bakeoff.extensions.storelab.filtered import filter_test, metadata_of
 from bakeoff.extensions.storelab.own_process import in_own_process
-from bakeoff.extensions.storelab.tables import markdown
+from bakeoff.extensions.storelab.tables import conditions_sheet, markdown
 from bakeoff.extensions.storelab.vector_sample import VectorSample, synthetic
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores import STORES
@@ -29,6 +28,7 @@ from bakeoff_providers.errors import InputError, Unavailable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.errors import refuses, says
 from tests.examples import examples
 
 REAL = ("faiss", "chroma", "lancedb", "qdrant")
@@ -77,11 +77,11 @@ def test_a_plan_changes_each_document_at_most_once(documents: int, share: float)
 
 
 def test_a_share_that_leaves_nothing_to_compare_is_refused() -> None:
-    with pytest.raises(InputError, match="26 % of 100 documents"):
+    with refuses(InputError, "26", "100", place="--writes"):
         planned(np.ones((100, 2), dtype=np.float32), 26)
-    with pytest.raises(InputError, match=r"0\.1 % of 100 documents") as refused:
+    with refuses(InputError, "0.1", "100", place="--writes") as refused:
         planned(np.ones((100, 2), dtype=np.float32), 0.1)
-    assert refused.value.remedy == "from 1 to 25 per cent"
+    assert "25" in refused.value.remedy
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -176,9 +176,9 @@ def test_files_are_dropped_from_memory(tmp_path: Path) -> None:
     assert page_cache.resident_share([file]) == 1
     assert page_cache.drop(files)
     assert page_cache.resident_share([file]) == 0
-    assert cold.dropped(files) == "posix_fadvise on 2 files: 0 % stayed in memory"
-    assert cold.dropped([file]) == "posix_fadvise on 1 file: 0 % stayed in memory"
-    assert "a server's" in cold.dropped([])
+    says(cold.dropped(files), "2 files", "0 %")
+    says(cold.dropped([file]), "1 file", "0 %")
+    says(cold.dropped([]))
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -199,20 +199,20 @@ def test_one_store_that_fails_costs_its_own_line(monkeypatch: pytest.MonkeyPatch
     measured = conditions(synthetic(300, 8, 10), stores, ConditionSettings(cold=True))
     kept, lost = measured.cold
     assert (kept.not_run, len(kept.cold), len(kept.warm)) == (None, 1, 1)
-    assert "do not train" in (lost.not_run or "")
+    says(lost.not_run or "", "'IVF9999,Flat'")
     text = markdown(conditions_sheet(measured))
     assert "| faiss | 0.0 |" in text
-    assert "- not run: faiss IVF9999,Flat: cold start: " in text
+    says(text, "IVF9999")
 
 
 def test_what_keeps_nothing_has_no_cold_start(tmp_path: Path) -> None:
     synthetic(100, 8, 2).save(tmp_path)
-    with pytest.raises(Unavailable, match="there is nothing to open again"):
+    with refuses(Unavailable):
         cold._filled("chroma", {"mode": "ephemeral"}, tmp_path, tmp_path)
 
 
 def test_a_process_that_dies_is_a_reason() -> None:
-    with pytest.raises(Unavailable, match="its process ended without an answer"):
+    with refuses(Unavailable):
         in_own_process(os._exit, 1)
 
 

@@ -4,10 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-from bakeoff.extensions.testsets.adjudicate import Adjudication
+from bakeoff.extensions.testsets.agreement import Adjudication
 from bakeoff.tasks.load import load_task
 from bakeoff_providers.errors import InputError
 
+from tests.errors import refuses
 from tests.native_task import annotate, open_task, ungraded_task
 
 
@@ -51,8 +52,8 @@ def test_a_model_that_differs_from_people_is_no_disagreement(path: Path, tmp_pat
 @pytest.mark.parametrize(
     ("decision", "said"),
     [
-        ({"query_id": "q1", "page_id": 2, "grade": 7}, r"entry 2.*grade 7 is out of range"),
-        ({"query_id": "q1", "page_id": 9, "grade": 1}, "no document '9'"),
+        ({"query_id": "q1", "page_id": 2, "grade": 7}, "entry 2"),
+        ({"query_id": "q1", "page_id": 9, "grade": 1}, "'9'"),
         ({"query_id": "q1", "page": 9, "grade": 1}, "page"),
     ],
 )
@@ -61,7 +62,7 @@ def test_a_file_of_decisions_is_taken_whole_or_not_at_all(
 ) -> None:
     good = {"query_id": "q1", "page_id": 3, "grade": 1, "why": "x"}
     (tmp_path / "d.json").write_text(json.dumps([good, decision]))
-    with pytest.raises(InputError, match=said):
+    with refuses(InputError, said, place="$[1]", file="d.json"):
         Adjudication(open_task(tmp_path)).decide_from(tmp_path / "d.json")
     assert not (path.parent / "annotations" / "adjudication.json").exists()
     (tmp_path / "d.json").write_text(json.dumps([good]))
@@ -69,5 +70,5 @@ def test_a_file_of_decisions_is_taken_whole_or_not_at_all(
 
 
 def test_nobody_decides_on_what_nobody_graded(path: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="nobody has graded q2, 3"):
+    with refuses(InputError, "2", "3"):
         Adjudication(open_task(tmp_path)).decide("q2", "3", 1)

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bakeoff.extensions.testsets.annotate import Server
-from bakeoff.extensions.testsets.grading_session import GivenGrade, GradingSession
+from bakeoff.extensions.testsets.annotate import GivenGrade, GradingSession, Server
 from bakeoff_providers.errors import InputError
 
+from tests.errors import refuses, says
 from tests.native_task import annotate, open_task, ungraded_task
 
 
@@ -88,11 +88,11 @@ def test_what_is_skipped_comes_again_at_the_end(server: Server) -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (grade("q1", "1", 7), "grade 7 is out of range"),
-        (grade("q1", "9", 1), "no pair q1, 9"),
+        (grade("q1", "1", 7), "7"),
+        (grade("q1", "9", 1), "q1"),
         ({"query": "q1", "document": "1", "grade": "3"}, "Expected `int | null`"),
         ({"query": "q1", "document": "1", "grade": True}, "Expected `int | null`"),
-        ({"query": "q1"}, "missing required field"),
+        ({"query": "q1"}, "`document`"),
         (b"no json", "malformed"),
     ],
 )
@@ -100,7 +100,7 @@ def test_bad_grades_are_refused_and_cost_nothing(server: Server, tmp_path: Path,
     ask(server, "grade", grade("q1", "1", 2))
     status, answer, _ = ask(server, "grade", body)
     assert status == 400
-    assert said in answer["error"]
+    says(answer["error"], said)
     assert saved(tmp_path)["grades"] == {"q1": {"1": 2}}
 
 
@@ -165,11 +165,11 @@ def test_nobody_grades_twice_at_once_or_in_a_models_name(tmp_path: Path) -> None
     annotate(tmp_path, "judge", {"q1": {"1": 2}}, kind="model")
     folder = open_task(tmp_path)
     first, second = (GradingSession(folder, "ada", folder.pool()) for _ in range(2))
-    with first.alone(), pytest.raises(InputError, match="ada is grading already"), second.alone():
+    with first.alone(), refuses(InputError, file="ada.json"), second.alone():
         pass
     with second.alone():
         pass
-    with pytest.raises(InputError, match="holds a model's grades"):
+    with refuses(InputError, file="judge.json"):
         GradingSession(folder, "judge", folder.pool())
 
 
@@ -189,7 +189,7 @@ def test_many_grades_at_once_are_all_kept(tmp_path: Path) -> None:
 
 
 def test_a_port_that_is_taken_is_said(server: Server) -> None:
-    with pytest.raises(InputError, match="can't be used"):
+    with refuses(InputError, str(server.port), "Address already in use"):
         Server(server.session, server.port)
 
 
@@ -210,7 +210,7 @@ def test_the_page_offers_the_grades_of_the_task(tmp_path: Path) -> None:
         one.close()
     assert re.findall(r'data-grade="(\d+)"', page) == ["0", "1"]
     assert "no &lt;b&gt;" in page
-    with pytest.raises(InputError, match="grade 2 is out of range") as refused:
+    with refuses(InputError, "2", place="$.grades.q1.1") as refused:
         GradingSession(folder, "ada", folder.pool()).give(GivenGrade("q1", "1", 2))
     assert refused.value.remedy == "use 0 or 1"
 
@@ -219,7 +219,7 @@ def test_the_page_offers_the_grades_of_the_task(tmp_path: Path) -> None:
 def test_a_scale_that_is_none_is_refused(tmp_path: Path, scale: object) -> None:
     ungraded_task(tmp_path)
     with_scale(tmp_path, scale)
-    with pytest.raises(InputError, match="must name grades from 0 to 9"):
+    with refuses(InputError, "0", "9", place="$.metadata.scale", file="ground_truth.json"):
         _ = open_task(tmp_path).scale
 
 
@@ -251,5 +251,5 @@ def test_guidelines_that_are_no_utf8_are_said_before_the_page_is_up(tmp_path: Pa
     ungraded_task(tmp_path)
     folder = open_task(tmp_path)
     (folder.kind.base / "GUIDELINES.md").write_bytes(b"caf\xe9")
-    with pytest.raises(InputError, match="is not UTF-8"):
+    with refuses(InputError, "UTF-8", file="GUIDELINES.md"):
         Server(GradingSession(folder, "ada", folder.pool()))

@@ -9,6 +9,8 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.extensions.testsets.audit import audit
 from bakeoff_providers.errors import InputError
 
+from tests.errors import refuses
+
 P1 = Measure.parse("p@1")
 
 
@@ -117,5 +119,5 @@ def test_the_same_seed_gives_the_same_audit() -> None:
 
 
 def test_a_judge_without_people_cannot_be_audited() -> None:
-    with pytest.raises(InputError, match="graded both by judge and by people"):
+    with refuses(InputError, "judge"):
         audit("judge", JUDGED, {("other", "a"): 1}, RANKINGS, P1, 2)

@@ -32,6 +32,7 @@ from bakeoff_providers.errors import CallFailed, InputError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.errors import refuses, says
 from tests.wiki import Page, Wiki
 
 QUICK = RetryPolicy(attempts=3, sleep=lambda seconds: None)
@@ -113,21 +114,21 @@ class TestAFolder:
 
     def test_a_folder_without_texts_and_a_text_that_is_none(self, docs: Path, tmp_path: Path) -> None:
         (tmp_path / "none").mkdir()
-        with pytest.raises(InputError, match="holds no document"):
+        with refuses(InputError, file="none"):
             imported(tmp_path / "none")
         (docs / "latin.txt").write_bytes("Straße".encode("latin-1"))
         (docs / "broken.pdf").write_bytes(b"%PDF-1.4 nothing more")
         (docs / "README").write_text("no ending")
         skipped = import_corpus(docs, Options()).skipped
         assert [line.partition(": ")[0] for line in skipped] == ["README", "broken.pdf", "latin.txt", "picture.png"]
-        assert skipped[0] == "README: its name has no ending"
-        assert "is no PDF that can be read" in skipped[1]
-        assert "is not UTF-8 (byte 4)" in skipped[2]
-        assert skipped[3] == "picture.png: .png is not read"
+        says(skipped[0], "README")
+        says(skipped[1], "PDF")
+        says(skipped[2], "UTF-8")
+        says(skipped[3], "picture.png")
 
     def test_only_empty_documents_are_no_corpus(self, tmp_path: Path) -> None:
         (tmp_path / "a.txt").write_text(" \n")
-        with pytest.raises(InputError, match="no document is left"):
+        with refuses(InputError):
             imported(tmp_path)
 
 
@@ -218,7 +219,7 @@ def test_pages_that_take_other_parsers_very_long(page: bytes) -> None:
 
 
 def test_a_page_that_is_nested_too_deeply_is_no_document() -> None:
-    with pytest.raises(Unreadable, match="nested too deeply"):
+    with refuses(Unreadable):
         read_html(b"<div>" * 20_000 + b"text")
 
 
@@ -229,9 +230,9 @@ def test_pdf_files(tmp_path: Path) -> None:
     assert (metals.page_id, metals.title, metals.summary) == ("a.pdf", "On metals", "Copper is a metal")
     assert metals.metadata == {"author": "Ada"}
     assert (lakes.title, lakes.summary, lakes.metadata) == ("b", "Sailing on lakes", msgspec.UNSET)
-    with pytest.raises(Unreadable, match="OCR"):
+    with refuses(Unreadable, "OCR"):
         read_pdf(pdf(""))
-    with pytest.raises(Unreadable, match="is encrypted"):
+    with refuses(Unreadable):
         read_pdf(locked(pdf("secret")))
 
 
@@ -327,7 +328,7 @@ class TestTables:
         assert [(article.metadata or {}).get("of") for article in corpus.file.articles] == kept
         numbers = any(isinstance(value, int) for value in kept)
         title = "title = the text's beginning"
-        assert corpus.taken == f"id = id, {title}, text = text; metadata: of{' (numbers)' if numbers else ''}"
+        says(corpus.taken, "id = id", f"{title}", "text = text", "(numbers)" if numbers else "of")
 
     def test_texts_of_a_file_that_has_types_stay_texts(self, tmp_path: Path) -> None:
         (tmp_path / "x.jsonl").write_text('{"text": "mine", "year": "2024"}\n')
@@ -353,28 +354,28 @@ class TestTables:
     @pytest.mark.parametrize(
         ("content", "options", "said"),
         [
-            ("a,b\n1,2\n", {}, "no column looks like the text"),
-            ("id,text\n1,x\n1,y\n", {}, "line 3: two documents have the id 1; the other one is at line 2"),
-            ("id,text\n1,x,z\n", {}, "has 3 columns, the first line has 2"),
-            ("id,text\n", {}, "has no rows"),
-            ("id,text\n1,x\n", {"columns": {"text": "body"}}, "no column 'body'"),
-            ("id,text\n1,x\n", {"columns": {"words": "text"}}, "unknown field 'words'"),
-            ('id,text\n1,"x\n', {}, "is not valid CSV"),
+            ("a,b\n1,2\n", {}, "x.csv"),
+            ("id,text\n1,x\n1,y\n", {}, "line 3"),
+            ("id,text\n1,x,z\n", {}, "line 2"),
+            ("id,text\n", {}, "x.csv"),
+            ("id,text\n1,x\n", {"columns": {"text": "body"}}, "'body'"),
+            ("id,text\n1,x\n", {"columns": {"words": "text"}}, "'words'"),
+            ('id,text\n1,"x\n', {}, "CSV"),
         ],
     )
     def test_bad_tables_are_named_with_their_place(
         self, content: str, options: dict[str, Any], said: str, tmp_path: Path
     ) -> None:
         (tmp_path / "x.csv").write_text(content)
-        with pytest.raises(InputError, match=said):
+        with refuses(InputError, said):
             imported(tmp_path / "x.csv", **options)
 
     def test_what_is_no_table(self, tmp_path: Path) -> None:
-        for name, content in {"x.jsonl": "{}\n[1]\n", "x.parquet": "no", "x.docx": "no"}.items():
+        for name, content, place in (("x.jsonl", "{}\n[1]\n", "line 2"), ("x.parquet", "no", ""), ("x.docx", "no", "")):
             (tmp_path / name).write_text(content)
-            with pytest.raises(InputError, match=r"line 2|is not valid parquet|no kind that can be imported"):
+            with refuses(InputError, file=name, place=place):
                 imported(tmp_path / name)
-        with pytest.raises(InputError, match="no such file"):
+        with refuses(InputError, file="none.csv"):
             imported(tmp_path / "none.csv")
 
 
@@ -388,10 +389,10 @@ class TestADatabase:
 
     def test_one_of_several_tables_must_be_named(self, tmp_path: Path) -> None:
         self._tables(tmp_path / "x.db")
-        with pytest.raises(InputError, match="several tables"):
+        with refuses(InputError, file="x.db"):
             imported(tmp_path / "x.db")
         assert [article.page_id for article in imported(tmp_path / "x.db", table="odd name")] == [2]
-        with pytest.raises(InputError, match="has no table 'note'"):
+        with refuses(InputError, "'note'", file="x.db"):
             imported(tmp_path / "x.db", table="note")
 
     def test_a_damaged_one_is_named_where_the_damage_shows(self, tmp_path: Path) -> None:
@@ -399,7 +400,7 @@ class TestADatabase:
         self._tables(file)
         content = file.read_bytes()
         file.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))  # the pages after the first
-        with pytest.raises(InputError, match="can't be read: database disk image is malformed"):
+        with refuses(InputError, file="x.db"):
             imported(file, table="notes")
 
     def test_its_name_may_have_signs_of_an_address(self, tmp_path: Path) -> None:
@@ -474,7 +475,7 @@ class TestAWiki:
             assert mediawiki.fetch(["Bear Lake"], wiki.api, policy=QUICK).articles
             assert len(wiki.requests) == 3
             wiki.faults.append("badvalue")
-            with pytest.raises(CallFailed, match="Waiting: badvalue"):
+            with refuses(CallFailed, "badvalue"):
                 mediawiki.fetch(["Bear Lake"], wiki.api, policy=QUICK)
             assert len(wiki.requests) == 4
 
@@ -497,40 +498,41 @@ class TestAWiki:
     def test_an_answer_of_another_shape_is_refused(self, body: Any) -> None:
         with Wiki(self.PAGES) as wiki:
             wiki.faults.append(body)
-            with pytest.raises(CallFailed, match="another shape"):
+            with refuses(CallFailed):
                 mediawiki.fetch(["Bear Lake"], wiki.api, policy=QUICK)
             assert len(wiki.requests) == 1
 
     def test_a_redirect_is_not_followed(self) -> None:
         with Wiki(self.PAGES) as wiki, Wiki(self.PAGES) as other:
             wiki.faults.append(other.api)
-            with pytest.raises(CallFailed, match="redirect"):
+            with refuses(CallFailed, "redirect"):
                 mediawiki.fetch(["Bear Lake"], wiki.api, policy=QUICK)
             assert other.requests == []
 
     def test_size_time_and_parts_are_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
         with Wiki(self.PAGES) as wiki:
             wiki.faults.append(gzip.compress(bytes(64 << 20), 1))
-            with pytest.raises(CallFailed, match="bytes"):
+            with refuses(CallFailed, "bytes"):
                 mediawiki.fetch(["Bear Lake"], wiki.api, policy=QUICK)
             wiki.faults += [0.05] * 3
-            with pytest.raises(CallFailed, match="no answer in time"):
+            with pytest.raises(CallFailed) as late:
                 mediawiki.fetch(["Bear Lake"], wiki.api, policy=QUICK, timeout=0.3)
+            assert late.value.retryable
             wiki.faults.clear()
             wiki.requests.clear()
             monkeypatch.setattr(mediawiki, "MOST_PARTS", 3)
             wiki.faults += [{"continue": {"clcontinue": "1"}}] * 9
-            with pytest.raises(CallFailed, match="has no end"):
+            with refuses(CallFailed, "'Bear Lake'"):
                 mediawiki.fetch(["Bear Lake"], wiki.api, policy=QUICK)
             assert len(wiki.requests) == 3
 
     def test_addresses_and_titles_that_are_none(self, tmp_path: Path) -> None:
-        with Wiki(self.PAGES) as wiki, pytest.raises(CallFailed, match="check --api"):
+        with Wiki(self.PAGES) as wiki, refuses(CallFailed, "--api"):
             mediawiki.fetch(["Loa"], wiki.api.replace("api.php", "other"), policy=QUICK)
-        with pytest.raises(InputError, match="is no address"):
+        with refuses(InputError, "'en.example.org'", place="--api"):
             mediawiki.fetch(["Loa"], "en.example.org")
-        with pytest.raises(InputError, match="has a bar"):
+        with refuses(InputError, "'A|B'"):
             mediawiki.fetch(["A|B"], "http://127.0.0.1:1/")
         (tmp_path / "t.txt").write_text("# nothing\n")
-        with pytest.raises(InputError, match="names no title"):
+        with refuses(InputError, file="t.txt"):
             imported(tmp_path / "t.txt", api="http://127.0.0.1:1/")

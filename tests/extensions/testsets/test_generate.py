@@ -15,9 +15,10 @@ from bakeoff.calls.retry import RetryPolicy
 from bakeoff.core.paths import root
 from bakeoff.core.text_similarity import near_duplicates, overlap, similarity
 from bakeoff.extensions.testsets.chat_maker import ChatMaker
-from bakeoff.extensions.testsets.drafts import Draft, GenerationRequest
 from bakeoff.extensions.testsets.generate import (
     DEFAULT_CATEGORIES,
+    Draft,
+    GenerationRequest,
     check_categories,
     generate,
     query_file,
@@ -31,6 +32,7 @@ from bakeoff_providers.errors import CallFailed, InputError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.errors import refuses, says
 from tests.wire import PROXIES, WireServer
 
 ARTICLES = [
@@ -71,10 +73,7 @@ class TestTheFilter:
         generated = generate(ARTICLES, Scripted(*drafts), request(3), most_overlap=0.4)
         assert [draft.text for draft in generated.queries] == ["riches from the ground"]
         assert generated.overlaps == [0]
-        assert [draft.why for draft in generated.dropped] == [
-            "100% of its words occur in its source (limit 40%)",
-            "50% of its words occur in its source (limit 40%)",
-        ]
+        says("\n".join([draft.why for draft in generated.dropped]), "100%", "40%", "50%")
         assert generated.short == {"x": 1}
 
     def test_near_duplicates_also_of_queries_that_are_there(self) -> None:
@@ -141,19 +140,19 @@ class TestTemplates:
     def test_other_languages(self) -> None:
         asked = GenerationRequest(DEFAULT_CATEGORIES, 1, language="de")
         assert len(generate(self.POOL, TemplateMaker(), asked, most_overlap=1).queries) == 5
-        with pytest.raises(InputError, match="no templates in 'fi'"):
+        with refuses(InputError, "'fi'", place="--language"):
             generate(self.POOL, TemplateMaker(), GenerationRequest(DEFAULT_CATEGORIES, 1, language="fi"))
 
     @pytest.mark.parametrize(
         ("category", "said"),
         [
-            (Category("only described"), "has no templates"),
-            (Category(templates=("{colour} things",)), "unknown gap"),
+            (Category("only described"), "'own'"),
+            (Category(templates=("{colour} things",)), "categories"),
             (Category(templates=("{city things",)), "template"),
         ],
     )
     def test_categories_that_templates_cannot_serve(self, category: Category, said: str) -> None:
-        with pytest.raises(InputError, match=said):
+        with refuses(InputError, said):
             generate(self.POOL, TemplateMaker(), GenerationRequest({"own": category}, 1))
 
 
@@ -256,7 +255,7 @@ class TestComposer:
         generated = generate(ARTICLES, self.composer(wire, tmp_path), asked)
         assert [entry.as_of for entry in query_file(generated, asked, "llm").queries] == ["2024-03-01"]
         prompt = wire.chats()[0].texts[0]
-        for words in ("copper mine", "turquoise", "Do not repeat their wording", "digging", "“de”", "2024-03-01"):
+        for words in ("copper mine", "turquoise", "digging", "“de”", "2024-03-01"):
             assert words in prompt
 
     def test_it_asks_on_until_enough_pass_and_then_gives_up(self, wire: WireServer, tmp_path: Path) -> None:
@@ -264,7 +263,7 @@ class TestComposer:
         generated = generate(ARTICLES, self.composer(wire, tmp_path), request(2))
         assert generated.queries == []
         assert generated.short == {"x": 0}
-        assert {draft.why for draft in generated.dropped} == {"100% of its words occur in its source (limit 50%)"}
+        says(sorted({draft.why for draft in generated.dropped}), "100%", "50%")
 
     @pytest.mark.parametrize(
         "said", ["Here are some!", '{"queries": []}', '{"queries": [{"text": "x", "documents": [99]}]}']
@@ -275,7 +274,7 @@ class TestComposer:
         wire.answer = lambda model, prompt: next(answers)
         assert len(generate(ARTICLES, self.composer(wire, tmp_path), request(1)).queries) == 1
         wire.answer = lambda model, prompt: said
-        with pytest.raises(CallFailed, match="unusable answer"):
+        with refuses(CallFailed, "ollama-llama3.1"):
             generate(ARTICLES, self.composer(wire, tmp_path), request(1, seed=7))
 
 

@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 from bakeoff.extensions.testsets.pool import write_pool
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.report.words import words
 from bakeoff.running.task_health import Health, health
 from bakeoff.tasks.load import load_task
 
 from tests.cli.test_wrong_arguments import bakeoff
+from tests.errors import says
 from tests.native_task import TEXTS, annotate, native_files, open_task, pages, ungraded_task, write_lineup
 
 ARTICLES = pages({**TEXTS, 4: ("Sheep", "wool")})
@@ -50,13 +52,13 @@ def test_everything_that_is_wrong_is_found(tmp_path: Path) -> None:
     assert [row.measure for row in report.ceilings if row.out_of_reach] == ["p@2"]
     assert report.lexical == pytest.approx(1)
     assert report.shared_words == pytest.approx((1 + 1 + 1 / 3) / 3)  # q3 shares its words with one of its three
-    findings = " ".join(report.findings())
-    for words in (
+    findings = " ".join(map(words, report.findings()))
+    for said in (
         "no document is relevant for q4", "more than 50% of the corpus is relevant for q3",
         "more than 2 documents are relevant for q3", "the target p@2 ≥ 0.9 can't be met: a perfect ranking has 0.500",
         "q1 and q3 are 100% alike", "words alone answer these queries", "has no grade",
     ):  # fmt: skip
-        assert words in findings
+        assert said in findings
 
 
 def test_a_sound_task_has_nothing_to_fix(tmp_path: Path) -> None:
@@ -92,8 +94,8 @@ def test_a_pool_that_is_graded_leaves_nothing_to_grade(tmp_path: Path) -> None:
     code, out, err = bakeoff(tmp_path, "validate")
     assert code == 0, out + err
     said = " ".join(out.split())
-    assert "judged: 100.0% of the pool, 50.0% of all pairs, " in said
-    assert "of the first 3 places of bm25, tfidf+faiss and fake+faiss" in said
+    says(out, "100.0%", "50.0%")
+    assert "3 places of bm25, tfidf+faiss and fake+faiss" in said
     assert "no grade" not in said
     assert "free contenders" not in said
 
@@ -101,20 +103,18 @@ def test_a_pool_that_is_graded_leaves_nothing_to_grade(tmp_path: Path) -> None:
 def test_the_command_for_an_open_pair_of_the_pool_brings_it_up(tmp_path: Path) -> None:
     _pooled(tmp_path, {"q1": {"1": 3, "2": 0}})
     said = " ".join(bakeoff(tmp_path, "validate")[1].split())
-    assert "1 of the 3 pairs of the pool has no grade and counts as not relevant: bakeoff grade task --ungraded" in said
+    assert "bakeoff grade task --ungraded" in said
     code, out, err = bakeoff(tmp_path, "grade", "task", "--ungraded", "--all-below", "0", "--dry-run")
     assert code == 0, out + err
-    assert "1 of them has no grade yet" in out
+    says(out, "1")
 
 
 def test_without_a_pool_the_line_up_s_rows_are_to_be_graded(tmp_path: Path) -> None:
     _pooled(tmp_path, {"q1": {"1": 3, "2": 0}})
     (tmp_path / "task" / "annotations" / "pool.json").unlink()
     said = " ".join(bakeoff(tmp_path, "validate")[1].split())
-    assert (
-        "of what bm25, tfidf+faiss and fake+faiss ranked in the first 3 places has no grade and counts as not "
-        "relevant: bakeoff grade task --lineup bakeoff.toml --ungraded"
-    ) in said
+    assert "bm25, tfidf+faiss and fake+faiss" in said
+    assert "bakeoff grade task --lineup bakeoff.toml --ungraded" in said
 
 
 def test_a_pool_of_before_the_task_was_changed_is_said_and_stops_nothing(tmp_path: Path) -> None:
@@ -123,4 +123,4 @@ def test_a_pool_of_before_the_task_was_changed_is_said_and_stops_nothing(tmp_pat
     pool.write_text(pool.read_text().replace('"q2"', '"gone"'))
     code, out, err = bakeoff(tmp_path, "validate")
     assert code == 0, out + err
-    assert "the task has no pair gone, 2" in out
+    says(out, "gone, 2")

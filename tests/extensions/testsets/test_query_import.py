@@ -15,6 +15,7 @@ from bakeoff_providers.errors import InputError
 
 from tests.cli.test_testsets import say
 from tests.cli.test_wrong_arguments import bakeoff
+from tests.errors import refuses, says
 from tests.native_task import native_files, write_files
 
 CSV = """id,query,category,lang,owner
@@ -47,7 +48,7 @@ def home(tmp_path: Path) -> Path:
 def test_a_table_becomes_a_task_that_only_lacks_grades(home: Path) -> None:
     said = say(home, "queries", "import", "asked.csv")
     assert "3 queries imported: task/queries.json" in said
-    assert "empty, left out: 1\n  line 4\n" in said
+    says(said, "line 4")
     assert "duplicates, left out: 1\n  line 6 = line 2: where is my REFUND?\n" in said
     taken = "taken: id = id, text = query, category = category, language = lang; metadata: owner"
     assert taken in " ".join(said.split())
@@ -64,10 +65,10 @@ def test_a_table_becomes_a_task_that_only_lacks_grades(home: Path) -> None:
 def test_plain_lines_are_queries(home: Path) -> None:
     (home / "q.txt").write_bytes(b"\xef\xbb\xbfhow do I get my money back\n\n  winter tyres \nWINTER tyres")
     said = say(home, "queries", "import", "q.txt")
-    assert "2 queries imported: task/queries.json\ntaken: text = the line\n" in said
+    says(said, "2 queries", "task/queries.json", "text = the")
     assert "line 4 = line 3: WINTER tyres" in said
     assert [query["query_text"] for query in written(home / "task")] == ["how do I get my money back", "winter tyres"]
-    assert "each line is a query" in say(home, "queries", "import", "q.txt", "--force", "--column", "text=q", code=2)
+    says(say(home, "queries", "import", "q.txt", "--force", "--column", "text=q", code=2), "q.txt", "--column")
 
 
 def test_json_lines_keep_ids_that_are_numbers_and_metadata_of_any_shape(tmp_path: Path) -> None:
@@ -88,33 +89,31 @@ def test_a_log_gives_each_query_once_and_the_most_asked_first(home: Path) -> Non
     assert [entry.query_text for entry in import_queries(home / "log.csv", {}, log=True, most=1).file.queries] == [
         "old mines"
     ]
-    with pytest.raises(InputError, match="there is no column 'asked'"):
+    with refuses(InputError, "'asked'", place="line 2", file="log.csv"):
         import_queries(home / "log.csv", {"query": "asked"}, log=True)
 
 
 @pytest.mark.parametrize(
     ("content", "columns", "said"),
     [
-        ("id,text\na,one\na,two\n", {}, r"line 3: query id 'a' is taken by line 2"),
-        ("id,words\na,one\n", {}, r"no column looks like the text"),
-        ("id,words\na,one\n", {"text": "word"}, r"there is no column 'word'"),
-        ("id,text\na,one\n", {"colour": "x"}, r"unknown field 'colour'"),
-        ("id,text\n", {}, r"has no rows"),
-        ("id,text\na, \n", {}, r"no query is left \(1 empty, 0 duplicates\)"),
+        ("id,text\na,one\na,two\n", {}, "'a'"),
+        ("id,words\na,one\n", {}, "q.csv"),
+        ("id,words\na,one\n", {"text": "word"}, "'word'"),
+        ("id,text\na,one\n", {"colour": "x"}, "'colour'"),
+        ("id,text\n", {}, "q.csv"),
+        ("id,text\na, \n", {}, "1"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, content: str, columns: dict[str, str], said: str) -> None:
     (tmp_path / "q.csv").write_text(content)
-    with pytest.raises(InputError, match=said):
+    with refuses(InputError, said):
         import_queries(tmp_path / "q.csv", columns)
 
 
 def test_queries_that_are_there_are_written_over_only_when_asked_and_never_when_graded(home: Path) -> None:
     say(home, "queries", "import", "asked.csv")
     before = written(home / "task")
-    assert "--add adds to them, --force writes over them, or choose another --out" in say(
-        home, "queries", "import", "log.csv", "--log", code=2
-    )
+    says(say(home, "queries", "import", "log.csv", "--log", code=2), "--add adds", "--force writes", "--out")
     assert "2 queries added" in say(home, "queries", "import", "log.csv", "--log", "--add")
     assert written(home / "task")[:3] == before
     assert [entry["query_id"] for entry in written(home / "task")[3:]] == ["query_002", "query_003"]
@@ -122,13 +121,13 @@ def test_queries_that_are_there_are_written_over_only_when_asked_and_never_when_
     assert written(home / "task") == before
     (home / "task" / "ground_truth.json").write_text('{"grades": {"r1": {"1": 3}}}')
     said = say(home, "queries", "import", "log.csv", "--log", "--force", code=2)
-    assert "query 'r1' has grades and would be gone" in said
+    says(said, "'r1'")
     assert written(home / "task") == before
 
 
 def test_without_a_corpus_nothing_is_written(home: Path) -> None:
     (home / "articles.json").unlink()
-    assert "articles.json: no such file" in say(home, "queries", "import", "asked.csv", code=2)
+    says(say(home, "queries", "import", "asked.csv", code=2), "articles.json")
     assert not (home / "task").exists()
 
 
@@ -150,7 +149,7 @@ def test_a_filter_is_the_querys_own(tmp_path: Path) -> None:
     (tmp_path / "task" / "ground_truth.json").write_text('{"grades": {"a": {"1": 3, "2": 3}, "c": {"3": 3}}}')
     outcome = run(Lineup.read(tmp_path / "bakeoff.toml"))
     assert list(outcome.ran[0].rankings["a"].ids) == ["2", "3"]  # the document of 2023 is not searched
-    assert "no document passes the filter (where) of c" in say(tmp_path, "validate", "task")
+    says(say(tmp_path, "validate", "task"), "of c:")
 
 
 def test_a_column_called_where_without_any_object_is_metadata_and_said_to_be(home: Path) -> None:
@@ -158,25 +157,25 @@ def test_a_column_called_where_without_any_object_is_metadata_and_said_to_be(hom
     code, said, err = bakeoff(home, "queries", "import", "asked.csv")
     assert code == 0
     assert "metadata: where\n" in said
-    assert "warning: where is kept as metadata and filters no query: no cell is an object" in err
+    says(err)
     assert written(home / "task")[1]["metadata"] == {"where": "in Utah"}
     said = say(home, "queries", "import", "asked.csv", "--column", "where=where", "--force", code=2)
-    assert "asked.csv: line 3: 'in Utah' is no filter" in said
+    says(said, "asked.csv", "'in Utah'")
 
 
 @pytest.mark.parametrize(
     ("cell", "problem"),
     [
-        ('"{""size"": {""lt"": 500}}"', "the filter on 'size' has {'lt': 500}"),
-        ('"{""size: 500}"', """'{"size: 500}' is no filter"""),
-        ("in Utah", "'in Utah' is no filter"),
+        ('"{""size"": {""lt"": 500}}"', "{'lt': 500}"),
+        ('"{""size: 500}"', """'{"size: 500}'"""),
+        ("in Utah", "'in Utah'"),
     ],
 )
 def test_one_wrong_filter_switches_off_no_other(home: Path, cell: str, problem: str) -> None:
     (home / "asked.csv").write_text(f'query,where\nlakes,"{{""state"": ""Utah""}}"\nmines,{cell}\n')
     said = say(home, "queries", "import", "asked.csv", code=2)
-    assert f"asked.csv: line 3: {problem}\n  remedy: " in said
-    assert ' {"language": "de", "year": [2023, 2024]}; a column that is no filter needs another name\n' in said
+    says(said, "asked.csv", problem)
+    says(said, '"language"', '"de"', '"year"', "2023", "2024")
     assert not (home / "task").exists()
 
 
@@ -184,4 +183,4 @@ def test_filters_that_no_document_passes_are_named_when_they_are_imported(home: 
     (home / "one.jsonl").write_text('{"query": "lakes", "where": {"year": 1999}}\n')
     code, said, err = bakeoff(home, "queries", "import", "one.jsonl")
     assert (code, "1 query imported" in said) == (0, True)
-    assert "warning: no document passes the filter (where) of query_001" in err
+    says(err, "query_001")

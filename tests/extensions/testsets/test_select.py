@@ -15,6 +15,8 @@ from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.errors import refuses
+
 POOL = root() / "corpora" / "wikipedia" / "articles.json"
 DRAWN = root() / "corpora" / "wikipedia" / "evaluate_articles.json"
 
@@ -67,7 +69,7 @@ def test_drawing_does_not_depend_on_the_order_of_the_pool() -> None:
 
 
 def test_more_than_there_are_is_refused() -> None:
-    with pytest.raises(InputError, match="only 54 can be drawn"):
+    with refuses(InputError, "54"):
         select(read_pool(POOL)[0], n=55)
 
 
@@ -76,7 +78,7 @@ def test_articles_without_a_summary_are_not_drawn() -> None:
     drawn = select(pool, n=5)
     assert [article.page_id for article in drawn.articles] == [0, 2, 4, 6, 8]
     assert drawn.metadata["total_available"] == 10
-    with pytest.raises(InputError, match="only 5"):
+    with refuses(InputError, "5"):
         select(pool, n=6)
 
 
@@ -112,10 +114,10 @@ def test_a_database_is_joined_and_the_long_summary_preferred(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("title = NULL", "title is NoneType, not text"),
-        ("title = x'00ff'", "title is bytes, not text"),
-        ("long_summary = x'00ff'", "long_summary is bytes, not text"),
-        ("best_state = x'00ff'", "best_state is bytes, not text"),
+        ("title = NULL", "oneType"),
+        ("title = x'00ff'", "page 2"),
+        ("long_summary = x'00ff'", "long_summary"),
+        ("best_state = x'00ff'", "best_state"),
     ],
 )
 def test_values_that_no_page_has_are_named(tmp_path: Path, change: str, said: str) -> None:
@@ -123,18 +125,18 @@ def test_values_that_no_page_has_are_named(tmp_path: Path, change: str, said: st
     _database(tmp_path / "wikipedia.db")
     with sqlite3.connect(tmp_path / "wikipedia.db") as connection:
         connection.execute(f"UPDATE page_summaries SET {change} WHERE page_id = 2")
-    with pytest.raises(InputError, match=said) as caught:
+    with refuses(InputError, said, place="page 2", file="wikipedia.db") as caught:
         read_pool(tmp_path / "wikipedia.db")
     assert caught.value.place == "page 2"
 
 
 def test_other_names_of_tables_and_columns(tmp_path: Path) -> None:
     _database(tmp_path / "own.db", title="heading", table="texts")
-    with pytest.raises(InputError, match="no such table: page_summaries"):
+    with refuses(InputError, "page_summaries", file="own.db"):
         read_pool(tmp_path / "own.db")
     pool, _ = read_pool(tmp_path / "own.db", {"title": "heading"}, ("texts", "articles"))
     assert pool[0].title == "Loa, Utah"
-    with pytest.raises(InputError, match="unknown column option 'heading'"):
+    with refuses(InputError, "'heading'"):
         read_pool(tmp_path / "own.db", {"heading": "title"}, ("texts", "articles"))
 
 

@@ -19,27 +19,26 @@ MEASURES: Registry[Measure] = Registry(
         "f1": f"{_HERE}.hits:F1",
         "ndcg": f"{_HERE}.ndcg:NDCG",
         "map": f"{_HERE}.average_precision:AveragePrecision",
-        "mrr": f"{_HERE}.first_hit:ReciprocalRank",
-        "acc": f"{_HERE}.first_hit:Accuracy",
+        "mrr": f"{_HERE}.hits:ReciprocalRank",
+        "acc": f"{_HERE}.hits:Accuracy",
         "rprec": f"{_HERE}.hits:RPrecision",
         "judged": f"{_HERE}.judged:Judged",
         "stale": f"{_HERE}.stale:Stale",
         "dcg": f"{_HERE}.ndcg:DCG",
-        "rbp": f"{_HERE}.rank_biased:RankBiasedPrecision",
-        "rbp_residual": f"{_HERE}.rank_biased:RankBiasedResidual",
+        "rbp": f"{_HERE}.expected_reciprocal_rank:RankBiasedPrecision",
+        "rbp_residual": f"{_HERE}.expected_reciprocal_rank:RankBiasedResidual",
         "err": f"{_HERE}.expected_reciprocal_rank:ExpectedReciprocalRank",
         "bpref": f"{_HERE}.preferences:BPref",
         "infap": f"{_HERE}.preferences:InferredAP",
         "gm_map": f"{_HERE}.average_precision:GeometricMAP",
         # Second spellings: they are read, and printed as the first.
         "ap": f"{_HERE}.average_precision:AveragePrecision",
-        "hit": f"{_HERE}.first_hit:Accuracy",
-        "success": f"{_HERE}.first_hit:Accuracy",
+        "hit": f"{_HERE}.hits:Accuracy",
+        "success": f"{_HERE}.hits:Accuracy",
     },
 )
 
 
 def families() -> dict[str, type[Measure]]:
     """Every measure by the name that it prints, in the order of the lines above."""
-    classes = [MEASURES.get(name) for name in MEASURES.names()]
-    return {family.name: family for family in classes}
+    return {family.name: family for _, family in MEASURES.loaded()}

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.needs import Plugin
 from bakeoff_providers.registry import nearest
 
 from bakeoff.core.arrays import Values
@@ -21,12 +22,12 @@ Rel = Annotated[int | None, "the lowest grade that counts as relevant; the task'
 
 
 @dataclass(frozen=True)
-class Measure(ABC):
+class Measure(Plugin, ABC):
     """One measure. Every field besides `k` is an option of its spelling: `name(option=value)@k`.
 
     `k` is None for the whole ranking; an option `rel` is None where the task's own threshold counts. `trec_name` and
     `trec_cut_name` are what trec_eval calls it without and with a cut-off. `bounded` values are from 0 to 1; a
-    `monotone` one never falls when a ranked document's grade rises; a `diagnostic` one says how much is known, not who
+    `monotone` one never falls when any document's grade rises; a `diagnostic` one says how much is known, not who
     is better. One that `reads_dates` is not a number (NaN) for queries that are not time-bound.
     """
 

@@ -1,4 +1,4 @@
-"""Measures that count relevant documents: precision, recall, F1 and R-precision."""
+"""Measures that count relevant documents, or read where the first one is: precision, recall, F1, R-precision, MRR."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from bakeoff.core.arrays import Values
 from bakeoff.evaluation.graded_run import GradedRun, ratio
 from bakeoff.evaluation.measures.base import CondensableMeasure, Rel
-from bakeoff.evaluation.random_order import RandomOrder
+from bakeoff.evaluation.random_order import RandomOrder, per_count
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,6 @@ class Recall(CondensableMeasure):
 
     name: ClassVar = "recall"
     title: ClassVar = "Recall"
-    monotone: ClassVar = True
     trec_cut_name: ClassVar = "recall"
 
     rel: Rel = None
@@ -61,7 +60,6 @@ class F1(CondensableMeasure):
 
     name: ClassVar = "f1"
     title: ClassVar = "F1"
-    monotone: ClassVar = True
     cut: ClassVar = "required"
 
     rel: Rel = None
@@ -95,3 +93,50 @@ class RPrecision(CondensableMeasure):
     def expected(self, order: RandomOrder) -> Values:
         """Each of the places that came back holds a relevant document with the same chance."""
         return np.minimum(order.relevant(self.rel), order.returned) / order.documents
+
+
+@dataclass(frozen=True)
+class ReciprocalRank(CondensableMeasure):
+    """1 / rank of the first relevant document, 0 where there is none above the cut-off."""
+
+    name: ClassVar = "mrr"
+    title: ClassVar = "MRR"
+    monotone: ClassVar = True
+    trec_name: ClassVar = "recip_rank"
+
+    rel: Rel = None
+
+    def values(self, run: GradedRun) -> Values:
+        """An infinite rank gives 0."""
+        first = run.relevant(self.rel).first
+        return np.where(first <= run.cut(self.k), 1 / first, 0.0)
+
+    def expected(self, order: RandomOrder) -> Values:
+        """The chance that the first hit is at a rank, by that rank."""
+        places = order.places(self.k)
+        ranks = np.arange(1, places + 1)
+        return per_count(
+            order.relevant(self.rel), lambda count: (-np.diff(order.no_hit_within(count, places)) / ranks).sum()
+        )
+
+
+@dataclass(frozen=True)
+class Accuracy(CondensableMeasure):
+    """1 where any of the first k documents is relevant: trec_eval's success."""
+
+    name: ClassVar = "acc"
+    title: ClassVar = "Accuracy"
+    monotone: ClassVar = True
+    cut: ClassVar = "required"
+    trec_cut_name: ClassVar = "success"
+
+    rel: Rel = None
+
+    def values(self, run: GradedRun) -> Values:
+        """Whether the first hit is above the cut-off."""
+        return (run.relevant(self.rel).first <= run.cut(self.k)).astype(np.float64)
+
+    def expected(self, order: RandomOrder) -> Values:
+        """The chance of at least one hit."""
+        places = order.places(self.k)
+        return per_count(order.relevant(self.rel), lambda count: 1 - order.no_hit_within(count, places)[-1])

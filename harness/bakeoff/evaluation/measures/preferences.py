@@ -11,6 +11,7 @@ from bakeoff.core.arrays import Values
 from bakeoff.evaluation.graded_run import GradedRun, ratio
 from bakeoff.evaluation.measures.base import Measure, Option, Rel
 from bakeoff.evaluation.random_order import RandomOrder, per_pair
+from bakeoff.evaluation.ranked_grades import POOLED
 
 EPSILON = 0.00001  # trec_eval's smoothing of infAP
 
@@ -55,7 +56,7 @@ class BPref(Measure):
 class InferredAP(Measure):
     """Average precision inferred from judgments that are a random sample of a pool (Yilmaz and Aslam, 2006).
 
-    `pool=judged` counts documents outside the judgments as outside the pool, as trec_eval does with such a file;
+    `pool=judged`: the pool is what the qrels name, those that they mark by −1 as not judged included, as in trec_eval;
     `pool=ranked` takes every document that came back for pooled, so the judgments are a sample of the rankings.
     """
 
@@ -71,7 +72,11 @@ class InferredAP(Measure):
         """Per hit, the precision there as the sample above it suggests; by all relevant."""
         relevant = run.relevant(self.rel)
         hits, misses = relevant.ordinal - 1, relevant.irrelevant_above
-        pooled = hits + misses if self.pool == "judged" else relevant.ranks - 1
+        if self.pool == "judged":
+            marked = np.cumsum(run.grades.grades == POOLED, axis=1)
+            pooled = hits + misses + marked[relevant.rows, relevant.ranks - 1]
+        else:
+            pooled = relevant.ranks - 1
         precision = (1 + pooled * (hits + EPSILON) / (hits + misses + 2 * EPSILON)) / relevant.ranks
         return ratio(np.bincount(relevant.rows, precision, minlength=len(relevant.total)), relevant.total)
 

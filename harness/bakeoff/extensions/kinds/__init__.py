@@ -9,6 +9,5 @@ KINDS = {
     "single": f"{_HERE}.single:Single",
     "profiles": f"{_HERE}.profiles:Profiles",
 }
-COMMANDS = (
-    Command("snapshot", f"{_HERE}.commands.snapshot:snapshot", "Test sets", "Write the snapshot of a profiles task."),
-)
+WORDS = {"kinds": f"{_HERE}.words:WORDS"}
+COMMANDS = (Command("snapshot", f"{_HERE}.commands:snapshot", "Test sets", "Write the snapshot of a profiles task."),)

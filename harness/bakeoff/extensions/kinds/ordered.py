@@ -5,26 +5,27 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import InFiles, Role
 from bakeoff_providers.errors import EmbeddingFailed, InputError, Unavailable
 
-from bakeoff.core.figures import Section
+from bakeoff.core.facts import Section, TableCell, TableColumn, column, fact
+from bakeoff.core.figures import OwnColumn
 from bakeoff.core.files import read_json
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores, join, random_expectation, score_queries
+from bakeoff.extensions.kinds.items import read_documents
 from bakeoff.lineup.labels import short_names
 from bakeoff.search.fusion import Fusion
 from bakeoff.systems.base import FieldRow, System
 from bakeoff.systems.embedding import EmbeddingRow
 from bakeoff.systems.fused import Fused
 from bakeoff.systems.lexical import Lexical
-from bakeoff.tasks.formats.items import read_documents
 from bakeoff.tasks.kinds.base import Extras, FinishedRun, ScoredContender, TaskKind
 
 NOTHING = Ranking((), ())
@@ -38,6 +39,8 @@ class Ordered(TaskKind):
 
     name = "ordered"
     needs_full_ranking = True
+    item = "item"
+    measure_names: ClassVar = {"recall": "Hits"}  # the share of a list that is among the first
 
     def __init__(
         self,
@@ -117,7 +120,8 @@ class Ordered(TaskKind):
     def extras(self, run: FinishedRun) -> Extras:
         """Every space at every K against its own list, every list, every cluster, and the report files."""
         figures = {scored.contender.label: self._figures(scored, run.task) for scored in run.contenders}
-        sections = [self._by_k(run, figures), self._by_facet(run)]
+        facets = self._by_facet(run)
+        sections = [self._by_k(run, figures), self._facet_section(facets)]
         if run.task.categories:
             sections.append(self._by_cluster(run))
         fusions = [scored for scored in run.contenders if isinstance(scored.contender, Fused)]
@@ -127,7 +131,8 @@ class Ordered(TaskKind):
                 suffix = f"_{fusion.contender.label}" if fusion and number else ""
                 report = msgspec.json.encode(self._report(run, fusion, k))
                 files[f"ordered_report{suffix}_k{k}.json"] = msgspec.json.format(report, indent=2) + b"\n"
-        return Extras({"spaces": figures}, sections, files)
+        columns = [OwnColumn(head=facet, values=values) for facet, values in facets.items() if facet != self.overall]
+        return Extras({"spaces": figures}, sections, files, columns=columns)
 
     def _scores(self, scored: ScoredContender, task: Task, facet: str, cuts: Sequence[int]) -> Scores:
         """The engine's own measures, against one facet's lists."""
@@ -141,50 +146,65 @@ class Ordered(TaskKind):
 
     def _by_k(self, run: FinishedRun, figures: Mapping[str, Any]) -> Section:
         task = run.task
-        rows = [
-            [label, figure["list"], str(k), *(f"{value:.3f}" for value in figure["at"][str(k)].values())]
+        rows: list[list[TableCell]] = [
+            [label, figure["list"], k, *figure["at"][str(k)].values()]
             for label, figure in figures.items()
             for k in self.cuts
         ]
         measures = [measure for k in self.cuts for measure in _measures(k)]
         ids = [query.id for query in task.queries]
         chance = random_expectation(task.judgments, ids, task.candidates, measures)
-        rows += [["random", "any", str(k), *(f"{v:.3f}" for v in _means(chance, k).values())] for k in self.cuts]
+        rows += [["random", fact("kinds.any_list"), k, *_means(chance, k).values()] for k in self.cuts]
         return Section(
-            title="Spaces against their own lists",
-            head=["Space", "list", "K", "Hits@K", "MRR@K", "NDCG@K (exponential gain)"],
-            rows=rows,
-            notes=[
-                f"Hits@K is the share of the list's {self.length} items among the first K. The item at place p has "
-                f"grade {self.length + 1} − p and gain 2^grade − 1. Candidates are all other items. Random is the "
-                "exact expectation. The matrix above judges every row by the overall lists; fusions are judged by "
-                "these only."
+            title=fact("kinds.by_k"),
+            head=[
+                column("kinds.space"),
+                column("kinds.list"),
+                column("kinds.upper_k", "count"),
+                column("kinds.hits_at_k", "fixed"),
+                column("kinds.mrr_at_k", "fixed"),
+                column("kinds.ndcg_at_k", "fixed"),
             ],
+            rows=rows,
+            notes=[fact("kinds.ordered_lists", length=self.length)],
         )
 
-    def _by_facet(self, run: FinishedRun) -> Section:
+    def _by_facet(self, run: FinishedRun) -> dict[str, dict[str, float | None]]:
+        """NDCG against every list, by facet and row; a fusion is of several texts and has the overall lists alone."""
         k = self.length
-        rows = []
-        for scored in run.contenders:
-            cells = []
-            for facet in self.facets:
-                own = facet == self.overall or not isinstance(scored.contender, Fused)
-                scores = self._scores(scored, run.task, facet, [k])
-                cells.append(f"{_means(scores, k)['mean_ndcg']:.3f}" if own else "–")
-            rows.append([scored.contender.label, *cells])
-        return Section(title=f"{_ndcg(k).label} against every list", head=["Row", *self.facets], rows=rows)
+        return {
+            facet: {
+                scored.contender.label: _means(self._scores(scored, run.task, facet, [k]), k)["mean_ndcg"]
+                if facet == self.overall or not isinstance(scored.contender, Fused)
+                else None
+                for scored in run.contenders
+            }
+            for facet in self.facets
+        }
+
+    def _facet_section(self, facets: Mapping[str, Mapping[str, float | None]]) -> Section:
+        return Section(
+            title=fact("kinds.by_facet", measure=_ndcg(self.length).label),
+            head=[column("row"), *(TableColumn(head=facet, form="fixed") for facet in facets)],
+            rows=[[label, *(values[label] for values in facets.values())] for label in facets[self.overall]],
+        )
 
     def _by_cluster(self, run: FinishedRun) -> Section:
         k, task = self.length, run.task
         ndcg = _ndcg(k)
         values = [self._scores(scored, task, self.overall, [k])[ndcg] for scored in run.contenders]
-        rows = []
+        rows: list[list[TableCell]] = []
         for cluster in task.categories:
             inside = [place for place, query in enumerate(task.queries) if query.category == cluster]
-            rows.append([cluster, str(len(inside)), *(f"{column[inside].mean():.3f}" for column in values)])
+            rows.append([cluster, len(inside), *(float(scores[inside].mean()) for scores in values)])
+        labels = [scored.contender.label for scored in run.contenders]
         return Section(
-            title=f"{ndcg.label} by {self.cluster}, against the overall lists",
-            head=[self.cluster.capitalize(), "items", *(scored.contender.label for scored in run.contenders)],
+            title=fact("kinds.by_cluster", measure=ndcg.label, cluster=self.cluster),
+            head=[
+                TableColumn(head=fact("kinds.cluster", name=self.cluster)),
+                column("kinds.items", "count"),
+                *(TableColumn(head=label, form="fixed") for label in labels),
+            ],
             rows=rows,
         )
 

@@ -14,6 +14,8 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.shapes import converted
 
+from bakeoff.core.facts import Fact, fact
+from bakeoff.core.figures import OwnColumn
 from bakeoff.core.files import read_json
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Query, Task
@@ -112,6 +114,7 @@ class Profiles(TaskKind):
     scores_itself = True
     needs_full_ranking = True
     measures = ("ndcg@10",)
+    unit, item = "profile", "item"
     paths = ("snapshot", "profiles", "best_weights", "weights_file", "reports")
 
     def __init__(
@@ -172,7 +175,7 @@ class Profiles(TaskKind):
         """In hybrid mode a row's labels are made from its own similarities."""
         if self.settings.labels.mode == "no_similarity":
             return ""
-        return "There is no verdict: hybrid labels come from each row's own similarities, so no two rows share labels."
+        return "labels by row"
 
     @cached_property
     def items(self) -> dict[str, dict[str, Any]]:
@@ -305,14 +308,13 @@ class Profiles(TaskKind):
         """What the profiles got, under both label modes, for people and for machines."""
         eligibility = {name: self._eligibility(name) for name in self.profiles}
         codes = sum((Counter(one["reasons"]) for one in eligibility.values()), Counter[str]())
+        no_weights = [fact("kinds.no_weights", file=self.absent.name)] if self.absent else []
+        notes = [*self.snapshot.notes, *no_weights]
         figures: dict[str, Any] = {
             "snapshot": self.snapshot_file.name,
-            "notes": [
-                *self.snapshot.notes,
-                *([f"There is no {self.absent.name}: the weights are the task file's."] if self.absent else []),
-            ],
+            "notes": msgspec.to_builtins(notes),
             "weights": msgspec.to_builtins(self.weights),
-            "weights_from": self.weights_from.name if self.weights_from else "the task file",
+            "weights_from": self.weights_from.name if self.weights_from else None,
             "label_mode": self.settings.labels.mode,
             "thresholds": self.settings.labels.all_thresholds,
             "items": len(self.items),
@@ -321,25 +323,40 @@ class Profiles(TaskKind):
             "shut_out": dict(codes.most_common()),
             "contenders": {scored.contender.label: self._figures(scored) for scored in run.contenders},
         }
-        tables = sections(figures, self.settings.k)
+        tables = sections(figures, self.settings.k, notes)
         stamp = f"{run.started:%Y%m%d_%H%M%S}"
         files: dict[str, str | bytes] = {
             f"golden_eval_{stamp}.md": report(run.task.name, stamp, tables),
             f"artifacts/golden_eval_{stamp}.json": artifact(run.task.name, stamp, figures),
         }
         changed = [scored.contender.label for scored in run.contenders if scored.stable is False]
-        failures = [f"{', '.join(changed)}: the ranking changed between two rounds on the same snapshot"]
+        failures = [fact("kinds.order_changed", labels=changed)]
         return Extras(
-            figures, tables, files, self._not_counted(run.contenders), failures if changed else [], self.reports
+            figures,
+            tables,
+            files,
+            self._not_counted(run.contenders),
+            failures if changed else [],
+            self.reports,
+            self._columns(figures),
         )
 
-    def _not_counted(self, ran: Sequence[ScoredContender]) -> list[str]:
+    def _columns(self, figures: Mapping[str, Any]) -> list[OwnColumn]:
+        rows, items = figures["contenders"], len(self.items)
+        coverage: dict[str, float | None] = {label: float(figure["coverage"]) for label, figure in rows.items()}
+        precision = dict.fromkeys(rows, figures["eligibility_precision"])
+        return [
+            OwnColumn(head=fact("kinds.eligibility_precision"), values=precision),
+            OwnColumn(head=fact("kinds.coverage", k=self.settings.k), values=coverage, quantity="count", of=items),
+        ]
+
+    def _not_counted(self, ran: Sequence[ScoredContender]) -> list[Fact]:
         """Which profiles the means leave out, and why."""
         every = self._without_label(ran)
         nowhere = set.intersection(*every)
-        said = [f"N/A for {', '.join(sorted(nowhere))}: no label, so no mean counts them"] if nowhere else []
+        said = [fact("kinds.without_label", profiles=sorted(nowhere))] if nowhere else []
         if partly := sorted(self.unlabelled(ran) - nowhere):
-            said.append(f"the matrix leaves out {', '.join(partly)}, which not every row has a label for")
+            said.append(fact("kinds.left_out", profiles=partly))
         return said
 
     def _eligibility(self, name: str) -> dict[str, Any]:

@@ -2,47 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from bakeoff.core.figures import Section
+from bakeoff.core.facts import Fact, Section, TableCell, TableColumn, column, fact
 from bakeoff.core.markdown import section_lines
+from bakeoff.report.sections import text_table
 
 NOT_THERE = "N/A"
+STABLE = {True: fact("kinds.same_order"), False: fact("kinds.other_order"), None: fact("kinds.one_round")}
 
 
-def sections(figures: Mapping[str, Any], k: int) -> list[Section]:
-    """From the figures alone."""
-    return [_contenders(figures, k), _modes(figures, k), _reasons(figures), _profiles(figures, k)]
+def sections(figures: Mapping[str, Any], k: int, notes: Sequence[Fact]) -> list[Section]:
+    """From the figures, and notes on the snapshot."""
+    return [_contenders(figures, k, notes), _modes(figures, k), _reasons(figures), _profiles(figures, k)]
 
 
-def _contenders(figures: Mapping[str, Any], k: int) -> Section:
-    rows = []
+def _contenders(figures: Mapping[str, Any], k: int, notes: Sequence[Fact]) -> Section:
+    rows: list[list[TableCell]] = []
     for label, figure in figures["contenders"].items():
-        amounts = figure["amounts"]
+        amounts = figure["amounts"] or {}
         rows.append(
             [
                 label,
-                str(len(figure["rule_violations"])),
-                f"{figure['coverage']} ({figure['coverage_share']:.0%})",
-                *([f"{amounts[what]:,.0f}" for what in ("mean", "median", "max")] if amounts else ["–"] * 3),
-                {True: "yes", False: "NO", None: "one round only"}[figure["stable"]],
+                len(figure["rule_violations"]),
+                figure["coverage"],
+                figure["coverage_share"],
+                *(amounts.get(what) for what in ("mean", "median", "max")),
+                STABLE[figure["stable"]],
             ]
         )
     return Section(
-        title="What the profiles got",
-        head=["Contender", "rule violations", f"Coverage@{k}", "amount mean", "median", "max", "stable"],
+        title=fact("kinds.profiles"),
+        head=[
+            column("contender"),
+            column("kinds.rule_violations", "count"),
+            TableColumn(head=fact("kinds.coverage", k=k), form="count"),
+            column("kinds.coverage_share", "percent", 0),
+            column("kinds.amount_mean", "fixed", 0),
+            column("kinds.amount_median", "fixed", 0),
+            column("kinds.amount_max", "fixed", 0),
+            column("kinds.stable"),
+        ],
         rows=rows,
         notes=[
-            f"Eligibility precision {figures['eligibility_precision']:.3f}: the share of the items that a profile is "
-            f"eligible for, mean over {len(figures['eligibility'])} profiles.",
-            f"Snapshot {figures['snapshot']}: {figures['items']} items. Weights from {figures['weights_from']}: "
-            f"similarity {figures['weights']['similarity']:g}, keywords {figures['weights']['keywords']:g}.",
-            *figures["notes"],
+            fact(
+                "kinds.eligibility",
+                precision=figures["eligibility_precision"],
+                profiles=len(figures["eligibility"]),
+            ),
+            fact(
+                "kinds.snapshot",
+                snapshot=figures["snapshot"],
+                items=figures["items"],
+                weights_from=figures["weights_from"],
+                similarity=figures["weights"]["similarity"],
+                keywords=figures["weights"]["keywords"],
+            ),
+            *notes,
             *(
-                f"{label}: {one['profile']} got {one['item']}, though {', '.join(one['reasons'])}"
+                fact("kinds.violation", label=label, **one)
                 for label, figure in figures["contenders"].items()
                 for one in figure["rule_violations"]
             ),
@@ -51,73 +72,82 @@ def _contenders(figures: Mapping[str, Any], k: int) -> Section:
 
 
 def _modes(figures: Mapping[str, Any], k: int) -> Section:
-    rows, moved = [], []
+    rows: list[list[TableCell]] = []
+    moved = []
     for label, figure in figures["contenders"].items():
         plain, hybrid = figure["ndcg"]["no_similarity"], figure["ndcg"]["hybrid"]
-        change = "–" if plain is None or hybrid is None else f"{hybrid - plain:+.3f}"
-        if plain is not None and hybrid is not None:
-            moved.append(abs(hybrid - plain))
-        calibrated = figure["calibrated_threshold"]
-        rows.append(
-            [label, _number(plain), _number(hybrid), change, "–" if calibrated is None else f"{calibrated:.3f}"]
-        )
-    notes = [
-        "Proxy labels share features with the ranker (keywords, and in hybrid mode the similarity itself): a high NDCG "
-        "says that it agrees with them, not that people would.",
-    ]
-    if moved:
-        notes.append(f"Between the two label modes NDCG@{k} moves by up to {max(moved):.3f}.")
-    notes.append(
-        "Calibrated thresholds are shown, never applied: the median over profiles of the similarity that leaves the "
-        "top 25% of the items without a common keyword (--set calibrate_thresholds=true)."
-    )
+        change = None if plain is None or hybrid is None else hybrid - plain
+        if change is not None:
+            moved.append(abs(change))
+        rows.append([label, _labelled(plain), _labelled(hybrid), change, figure["calibrated_threshold"]])
     return Section(
-        title=f"NDCG@{k} by label mode, over profiles with a label",
-        head=["Contender", "no_similarity", "hybrid", "change", "calibrated threshold"],
+        title=fact("kinds.label_modes", k=k),
+        head=[
+            column("contender"),
+            TableColumn(head="no_similarity", form="fixed"),
+            TableColumn(head="hybrid", form="fixed"),
+            column("kinds.change", "fixed", signed=True),
+            column("kinds.calibrated", "fixed"),
+        ],
         rows=rows,
-        notes=notes,
+        notes=[
+            fact("kinds.proxy_labels"),
+            *([fact("kinds.moved", k=k, most=max(moved))] if moved else []),
+            fact("kinds.thresholds"),
+        ],
     )
 
 
 def _reasons(figures: Mapping[str, Any]) -> Section:
     counts = {name: one["eligible_count"] for name, one in figures["eligibility"].items()}
-    notes = [f"Eligible items per profile: {min(counts.values())} to {max(counts.values())}."]
-    if empty := [name for name, count in counts.items() if not count]:
-        notes.append(f"Nothing is eligible for {', '.join(empty)}: the list is empty.")
+    empty = [name for name, count in counts.items() if not count]
     return Section(
-        title="Why items were shut out",
-        head=["Reason", "profile × item"],
-        rows=[[reason, str(count)] for reason, count in figures["shut_out"].items()],
-        notes=notes,
+        title=fact("kinds.shut_out"),
+        head=[column("kinds.reason"), column("kinds.profile_items", "count")],
+        rows=[[reason, count] for reason, count in figures["shut_out"].items()],
+        notes=[
+            fact("kinds.eligible", least=min(counts.values()), most=max(counts.values())),
+            *([fact("kinds.nothing_eligible", profiles=empty)] if empty else []),
+        ],
     )
 
 
 def _profiles(figures: Mapping[str, Any], k: int) -> Section:
     contenders, mode = figures["contenders"], figures["label_mode"]
-    rows = [
+    rows: list[list[TableCell]] = [
         [
             name,
-            str(one["eligible_count"]),
-            str(one["total_count"]),
-            _number(one["eligibility_precision"]),
-            *(_number(figure["profiles"][name]["ndcg"][mode]) for figure in contenders.values()),
+            one["eligible_count"],
+            one["total_count"],
+            one["eligibility_precision"],
+            *(_labelled(figure["profiles"][name]["ndcg"][mode]) for figure in contenders.values()),
         ]
         for name, one in figures["eligibility"].items()
     ]
-    means = [_number(figure["ndcg"][mode]) for figure in contenders.values()]
+    means = [_labelled(figure["ndcg"][mode]) for figure in contenders.values()]
     return Section(
-        title="Profile by profile",
-        head=["Profile", "eligible", "items", "eligibility precision", *(f"NDCG@{k} {label}" for label in contenders)],
-        rows=[*rows, ["mean", "", "", _number(figures["eligibility_precision"]), *means]],
-        notes=[f"{NOT_THERE}: no item is labelled. NDCG@{k} is by {mode} labels."],
+        title=fact("kinds.by_profile"),
+        head=[
+            column("kinds.profile"),
+            column("kinds.eligible_items", "count"),
+            column("kinds.items", "count"),
+            column("kinds.eligibility_precision", "fixed"),
+            *(TableColumn(head=fact("kinds.ndcg_of", k=k, label=label), form="fixed") for label in contenders),
+        ],
+        rows=[*rows, [fact("kinds.mean"), "", "", figures["eligibility_precision"], *means]],
+        notes=[fact("kinds.by_profile_meaning", k=k, mode=mode)],
     )
+
+
+def _labelled(value: float | str | None) -> TableCell:
+    return fact("kinds.not_labelled") if value is None or isinstance(value, str) else value
 
 
 def report(task: str, stamp: str, tables: list[Section]) -> str:
     """The Markdown page."""
     lines = [f"# Profiles of {task}, {stamp}", ""]
-    for table in tables:
-        lines += section_lines(table.title, table.head, table.rows, table.notes)
+    for table in map(text_table, tables):
+        lines += section_lines(table.title, table.heads, table.rows, table.notes)
     return "\n".join(lines)
 
 
@@ -125,7 +155,3 @@ def artifact(task: str, stamp: str, figures: Mapping[str, Any]) -> bytes:
     """The same for machines, every profile's list included."""
     content = msgspec.json.encode({"task": task, "made": stamp, **figures})
     return msgspec.json.format(content, indent=2) + b"\n"
-
-
-def _number(value: float | str | None) -> str:
-    return NOT_THERE if value is None or isinstance(value, str) else f"{value:.3f}"

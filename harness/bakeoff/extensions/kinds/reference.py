@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
@@ -23,11 +23,13 @@ from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.drawing import DrawingFailed, draw
-from bakeoff.core.figures import Section
+from bakeoff.core.facts import Remark, Section, TableCell, TableColumn, column, fact
+from bakeoff.core.figures import OwnColumn
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import join, score_queries
+from bakeoff.extensions.kinds.items import read_documents
 from bakeoff.lineup.labels import short_names
 from bakeoff.search.exact_search import ExactSearch
 from bakeoff.search.hits import SIMILARITY_DIGITS
@@ -36,7 +38,6 @@ from bakeoff.systems.base import CorpusVectors, System
 from bakeoff.systems.dense import Dense
 from bakeoff.systems.embedding import EmbeddingRow, resolve_paths
 from bakeoff.tasks.formats.cells import id_of
-from bakeoff.tasks.formats.items import read_documents
 from bakeoff.tasks.formats.tables import read_table
 from bakeoff.tasks.kinds.base import Extras, FinishedRun, ScoredContender, TaskKind
 
@@ -211,6 +212,7 @@ class Reference(TaskKind):
 
     name = "reference"
     measures = ("map(over=found)@10",)
+    measure_names: ClassVar = {"recall": "fidelity"}  # to the reference: it says nothing of quality
     paths = ("validation",)
 
     def __init__(
@@ -341,7 +343,7 @@ class Reference(TaskKind):
 
     def extras(self, run: FinishedRun) -> Extras:
         """Every measure at every k, the similarities, and a CSV for each contender."""
-        rows: list[list[str]] = []
+        rows: list[list[TableCell]] = []
         files: dict[str, str | bytes] = {}
         figures: dict[str, Any] = {}
         names = short_names([scored.contender for scored in run.contenders])
@@ -349,7 +351,7 @@ class Reference(TaskKind):
             label = scored.contender.label
             by_k = {k: self._at(k, scored, run.task) for k in self.cuts}
             stats = {k: {name: (_mean(v), _std(v)) for name, v in values.items()} for k, values in by_k.items()}
-            rows += [[label, str(k), *(f"{m:.3f}±{s:.3f}" for m, s in stats[k].values())] for k in self.cuts]
+            rows += [[label, k, *stats[k].values()] for k in self.cuts]
             files[f"{names[label]}_results.csv"] = _csv(stats, len(run.task.queries))
             figures[label] = {
                 "at": {str(k): {n: {"mean": m, "std": s} for n, (m, s) in stats[k].items()} for k in self.cuts},
@@ -361,7 +363,10 @@ class Reference(TaskKind):
         sections.append(self._similarities(figures))
         if self.target_pairs:
             sections.append(self._validations(self.target_pairs, figures, run))
-        return Extras(figures, sections, files)
+        similarities = {label: figure["similarity"] or {} for label, figure in figures.items()}
+        spearmans = {label: similarity.get("spearman") for label, similarity in similarities.items()}
+        column = OwnColumn(head=fact("kinds.spearman"), values=spearmans)
+        return Extras(figures, sections, files, columns=[column], reference=self.reference.label)
 
     @classmethod
     def pictures(cls, figures: Mapping[str, Any]) -> dict[str, Callable[[], bytes]]:
@@ -400,7 +405,7 @@ class Reference(TaskKind):
         """The relative difference of every mean from the named contender's; unknown where that is 0 or did not run."""
         ran = [contender.label for contender in contenders if self.improvement_over in contender.names]
         base = figures[ran[0]]["at"] if ran else {}
-        rows = []
+        rows: list[list[TableCell]] = []
         for label, figure in figures.items():
             if not ran or label == ran[0]:
                 continue
@@ -408,21 +413,20 @@ class Reference(TaskKind):
                 k: {name: _relative(value["mean"], base[k][name]["mean"]) for name, value in values.items()}
                 for k, values in figure["at"].items()
             }
-            rows += [
-                [label, k, *("–" if value is None else f"{value:+.1%}" for value in values.values())]
-                for k, values in figure["improvement"].items()
-            ]
-        note = "A mean divided by that of the base, minus 1." if ran else f"{self.improvement_over} did not run."
+            rows += [[label, int(k), *values.values()] for k, values in figure["improvement"].items()]
+        base = self.improvement_over
+        measures = [TableColumn(head=name, form="percent", digits=1, signed=True) for name in COLUMNS.values()]
         return Section(
-            title=f"Relative improvement over {self.improvement_over}",
-            head=["Contender", "k", *COLUMNS.values()],
+            title=fact("kinds.improvement", base=base),
+            head=[column("contender"), column("kinds.k", "count"), *measures],
             rows=rows,
-            notes=[note],
+            notes=[fact("kinds.relative") if ran else fact("kinds.base_did_not_run", base=base)],
         )
 
     def _validations(self, pairs: TargetPairs, figures: dict[str, Any], run: FinishedRun) -> Section:
         """Spearman's ρ of every contender's cosines and the targets; a failure costs its own cell."""
-        rows, notes, known = [], [], dict[Hashable, float | str | None]()
+        rows, known = list[list[TableCell]](), dict[Hashable, float | str | None]()
+        notes: list[Remark] = [fact("kinds.validation_meaning")]
         for contender in (scored.contender for scored in run.contenders):
             key = contender.shares
             if key not in known:
@@ -432,46 +436,42 @@ class Reference(TaskKind):
                     known[key] = without_secrets(str(error))
             rho = known[key]
             if isinstance(rho, str):
-                notes.append(f"{contender.label}: {rho}")
+                notes.append(fact("kinds.validation_failed", label=contender.label, reason=rho))
             value = rho if isinstance(rho, float) else None
             figures[contender.label]["validation"] = {"spearman": value, "pairs": len(pairs.targets)}
-            rows.append([contender.label, "–" if value is None else f"{value:.3f}", f"{len(pairs.targets):,}"])
+            rows.append([contender.label, value, len(pairs.targets)])
         return Section(
-            title="Validation pairs",
-            head=["Contender", "Spearman ρ", "pairs"],
+            title=fact("kinds.validation"),
+            head=[column("contender"), column("kinds.spearman", "fixed"), column("kinds.pairs", "count")],
             rows=rows,
-            notes=["Cosine of each given pair against its target.", *notes],
+            notes=notes,
         )
 
-    def _table(self, rows: list[list[str]], queries: int) -> Section:
+    def _table(self, rows: list[list[TableCell]], queries: int) -> Section:
+        reference, measures = self.reference.label, [TableColumn(head=name, form="spread") for name in COLUMNS.values()]
         return Section(
-            title=f"Neighbours of {self.reference.label} reproduced",
-            head=["Contender", "k", *COLUMNS.values()],
+            title=fact("kinds.neighbours", reference=reference),
+            head=[column("contender"), column("kinds.k", "count"), *measures],
             rows=rows,
             notes=[
-                f"Mean ± standard deviation (n − 1) over {queries} sampled items (seed {self.seed}). At each k the "
-                f"truth is the exact top k of {self.reference.label} without the item, so recall is overlap / k. "
-                "MAP divides by the true neighbours that were found, or by all k of them.",
-                "NDCG counts all true neighbours alike."
-                if self.gain == "binary"
-                else "NDCG grades true neighbours by their place: k for the first, 1 for the last.",
+                fact("kinds.neighbours_meaning", reference=reference, queries=queries, seed=self.seed),
+                fact("kinds.gain", binary=self.gain == "binary"),
             ],
         )
 
     def _similarities(self, figures: Mapping[str, Any]) -> Section:
-        rows = []
-        for label, figure in figures.items():
-            similarity = figure["similarity"]
-            if similarity is None:
-                rows.append([label, "–", "–", "–"])
-                continue
-            rho = "–" if similarity["spearman"] is None else f"{similarity['spearman']:.3f}"
-            rows.append([label, rho, f"{similarity['mae']:.3f}", f"{similarity['pairs']:,}"])
+        unknown = {"spearman": None, "mae": None, "pairs": None}
+        known = {label: figure["similarity"] or unknown for label, figure in figures.items()}
         return Section(
-            title=f"Similarities against {self.reference.label}'s",
-            head=["Contender", "Spearman ρ", "MAE", "pairs"],
-            rows=rows,
-            notes=["Cosine of the same sampled pairs of documents under both models."],
+            title=fact("kinds.similarities", reference=self.reference.label),
+            head=[
+                column("contender"),
+                column("kinds.spearman", "fixed"),
+                column("kinds.mae", "fixed"),
+                column("kinds.pairs", "count"),
+            ],
+            rows=[[label, one["spearman"], one["mae"], one["pairs"]] for label, one in known.items()],
+            notes=[fact("kinds.similarities_meaning")],
         )
 
 

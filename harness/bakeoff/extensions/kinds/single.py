@@ -18,16 +18,17 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
-from bakeoff.core.figures import Section
+from bakeoff.core.facts import Section, TableCell, TableColumn, column, fact
+from bakeoff.core.figures import OwnColumn
 from bakeoff.core.files import read_bytes, read_json_lines
 from bakeoff.core.ranking import Ranking, ordered
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.ranked_grades import NO_DOCUMENT, UNJUDGED, RankedGrades
 from bakeoff.evaluation.score import Scores, score_queries, weighted_f1
+from bakeoff.extensions.kinds.items import read_documents
 from bakeoff.statistics.tests import paired_t
 from bakeoff.systems.base import System
-from bakeoff.tasks.formats.items import read_documents
 from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, Reading, TaskKind
 
 BLOCK_CELLS = 1 << 22  # scores held at once: 32 MB in float64, however many samples there are
@@ -128,6 +129,7 @@ def _header(stream: IO[bytes], file: Path) -> tuple[tuple[int, ...], bool, np.dt
     return tuple(shape), bool(fortran), dtype
 
 
+ACCURACIES = ("acc@1", "acc@5", "acc@10")  # on a first screen
 COLUMNS = ("acc@1", "acc@3", "acc@5", "acc@10", "mrr", "ndcg@10")
 MOST_CLASSES = 1_000_000  # each is a document
 ROWS = 4096  # rankings held at once while measuring
@@ -152,6 +154,7 @@ class Single(TaskKind):
     scores_itself = True
     needs_full_ranking = True
     measures = COLUMNS
+    unit, item = "sample", "class"
 
     def __init__(
         self,
@@ -271,36 +274,49 @@ class Single(TaskKind):
             figures[name] = {column: [float(baseline[Measure.parse(column)].mean())] for column in COLUMNS}
         _, tops = self._majority(task)
         figures[MAJORITY]["weighted_f1"] = [_f1(_right_classes(task), tops, len(task.documents))]
-        extras = Extras({"models": figures}, [self._table(figures, len(task.documents))], files)
+        columns = [self._accuracy(name, figures, run) for name in ACCURACIES]
+        table = self._table(figures, len(task.documents))
+        extras = Extras({"models": figures}, [table], files, columns=columns)
         tests = _seed_tests(run)
-        return extras.with_table("paired_t", tests.rows, tests) if tests else extras
+        return extras.with_table("paired_t", [list(row) for row in tests.rows], tests) if tests else extras
+
+    @staticmethod
+    def _accuracy(name: str, figures: Mapping[str, Mapping[str, Sequence[float]]], run: FinishedRun) -> OwnColumn:
+        labels = [scored.contender.label for scored in run.contenders]
+        means: dict[str, float | None] = {label: float(np.mean(figures[label][name])) for label in labels}
+        return OwnColumn(
+            head=fact("kinds.accuracy", k=int(name.partition("@")[2])), values=means, quantity="percent", measure=name
+        )
 
     def _table(self, figures: Mapping[str, Mapping[str, Sequence[float]]], classes: int) -> Section:
         columns = [*COLUMNS, "weighted_f1"]
-        labels = [*(Measure.parse(name).label for name in COLUMNS), "weighted F1"]
+        labels = [Measure.parse(name).label for name in COLUMNS]
         harmonic = float((1 / np.arange(1, classes + 1)).sum())
-        source = "training" if self.train else "these very samples, which flatters it"
+        digits, unit = (2, "%") if self.percent else (3, "")
         return Section(
-            title="One right answer" + (" (%)" if self.percent else ""),
-            head=["Model", *labels, "seeds"],
+            title=fact("kinds.one_right_answer"),
+            head=[
+                column("kinds.model"),
+                *(TableColumn(head=label, form="spread", digits=digits, unit=unit) for label in labels),
+                column("kinds.weighted_f1", "spread", digits, unit=unit),
+                column("kinds.seeds", "count"),
+            ],
             rows=[
-                [label, *(self._shown(figure.get(name)) for name in columns), str(len(figure["mrr"]))]
+                [label, *(self._spread(figure.get(name)) for name in columns), len(figure["mrr"])]
                 for label, figure in figures.items()
             ],
             notes=[
-                "Ties are pessimistic: everything that scores as much as the right answer stands above it. With "
-                "several seeds: mean ± standard deviation (n − 1) over them.",
-                f"random: exact expectation over {classes} classes, MRR = H_n / n = {harmonic / classes:.4f}. "
-                f"{MAJORITY}: classes by their frequency in {source}.",
+                fact("kinds.pessimistic_ties"),
+                fact("kinds.random_and_majority", classes=classes, mrr=harmonic / classes, trained=bool(self.train)),
             ],
         )
 
-    def _shown(self, values: Sequence[float] | None) -> str:
+    def _spread(self, values: Sequence[float] | None) -> TableCell:
+        """The mean, and over several seeds its standard deviation too."""
         if values is None:
-            return "–"
-        scale, digits = (100, 2) if self.percent else (1, 3)
-        shown = f"{scale * float(np.mean(values)):.{digits}f}"
-        return f"{shown}±{scale * float(np.std(values, ddof=1)):.{digits}f}" if len(values) > 1 else shown
+            return None
+        scaled = (100 if self.percent else 1) * np.array(values)
+        return [float(scaled.mean()), float(scaled.std(ddof=1))] if len(values) > 1 else float(scaled.mean())
 
 
 def _within(ranks: Ranks, depth: int) -> Ranks:
@@ -365,23 +381,26 @@ def _seed_tests(run: FinishedRun) -> Section | None:
     """Between models with the same seeds, paired by seed."""
     primary = run.primary
     seeded = {scored.contender.label: scored.readings for scored in run.contenders if len(scored.readings) > 1}
-    rows = []
+    rows: list[list[TableCell]] = []
     for a, b in combinations(seeded, 2):
         if list(seeded[a]) != list(seeded[b]):
             continue
         pairs = zip(seeded[a].values(), seeded[b].values(), strict=True)
         differences = np.array([float(x.scores[primary].mean() - y.scores[primary].mean()) for x, y in pairs])
-        rows.append([a, b, str(len(differences)), f"{differences.mean():+.4f}", f"{paired_t(differences):.3g}"])
+        rows.append([a, b, len(differences), float(differences.mean()), paired_t(differences)])
     if not rows:
         return None
     return Section(
-        title=f"Paired t-test over seeds ({primary.label})",
-        head=["Model", "against", "seeds", "mean difference", "p"],
-        rows=rows,
-        notes=[
-            "Not corrected for the number of pairs; the verdict above tests over samples, and is. Where every seed "
-            "shows the same difference, p is the sign test's, which needs six seeds to be below 0.05."
+        title=fact("kinds.seed_tests", measure=primary.label),
+        head=[
+            column("kinds.model"),
+            column("kinds.against"),
+            column("kinds.seeds", "count"),
+            column("kinds.mean_difference", "fixed", 4, signed=True),
+            column("p", "significant"),
         ],
+        rows=rows,
+        notes=[fact("kinds.seed_p")],
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.files import replacing
 
+from bakeoff.core.facts import Fact, fact
 from bakeoff.core.files import read_json, write_json
 from bakeoff.core.hashing import text_key
 from bakeoff.core.task import Document
@@ -39,7 +40,7 @@ class Snapshot:
 
     documents: list[Document]
     keys: Mapping[str, str]
-    notes: list[str]
+    notes: list[Fact]
 
 
 def read_snapshot(file: Path, *, id_key: str, title_key: str, text_key_: str) -> Snapshot:
@@ -59,9 +60,9 @@ def read_snapshot(file: Path, *, id_key: str, title_key: str, text_key_: str) ->
         others += bool(key) and key != embedding_key(document)
     notes = []
     if lacking := len(rows) - len(keys):
-        notes.append(f"{lacking} of {len(rows)} items have no {KEY}: Bakeoff's cache goes by their text.")
+        notes.append(fact("kinds.items_without_key", count=lacking, items=len(rows), key=KEY))
     if others:
-        notes.append(f"The {KEY} of {others} of {len(rows)} items is not Bakeoff's: its cache goes by their text.")
+        notes.append(fact("kinds.foreign_keys", count=others, items=len(rows), key=KEY))
     return Snapshot(documents, keys, notes)
 
 

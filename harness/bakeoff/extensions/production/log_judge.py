@@ -1,19 +1,133 @@
-"""Judgments from clicks: a grade for every pair that was looked at often enough to be sure of it."""
+"""Judgments from clicks: a grade for every pair that was looked at often enough to be sure of it.
+
+How attractive a document is, with the pull of its place taken out, comes from a position-based model: P(click) = P(the
+place is looked at) · P(the document attracts), both estimated by EM (Chuklin, Markov and de Rijke 2015, ch. 3). The
+first place counts as always looked at: only ratios can be known.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from bakeoff_providers.errors import InputError
+from numpy.typing import NDArray
 
+from bakeoff.core.arrays import Values
 from bakeoff.core.files import write_atomic
-from bakeoff.extensions.production.click_model import Model, count, fit
 from bakeoff.results.check import Check, Gauge
 from bakeoff.tasks.search_log import Impression
+
+ITERATIONS = 500
+SETTLED = 1e-6
+PRIOR = 2.0  # a pair starts with as much belief as this many looks, at the log's own mean
+GRID = 400
+BLOCK = 4096  # pairs whose beliefs are held at once
+
+Model = Literal["position", "ctr"]
+
+
+@dataclass(frozen=True, slots=True)
+class ClickCounts:
+    """For every pair of query and document: at each place, how often it was shown there and clicked there."""
+
+    pairs: list[tuple[str, str]]
+    shown: Values
+    clicked: Values
+
+
+@dataclass(frozen=True, slots=True)
+class Attraction:
+    """What a model makes of the counts: a mean and a 95% interval per pair; how often each place is looked at.
+
+    `bands` has for each pair how much of the belief is below the first cut, between the first two, and so on.
+    """
+
+    mean: Values
+    low: Values
+    high: Values
+    examined: Values
+    bands: Values
+
+
+def count(impressions: Sequence[Impression], places: int) -> ClickCounts:
+    """The first `places` of every list."""
+    numbers: dict[tuple[str, str], int] = {}
+    cells: list[tuple[int, int, bool]] = []
+    for impression in impressions:
+        clicked = set(impression.clicked)
+        for place, document in enumerate(impression.shown[:places]):
+            pair = numbers.setdefault((impression.query, document), len(numbers))
+            cells.append((pair, place, document in clicked))
+    table = np.array(cells, dtype=np.int64).reshape(-1, 3)
+    size = len(numbers) * places
+    flat: NDArray[np.int64] = table[:, 0] * places + table[:, 1]
+    shown = np.bincount(flat, minlength=size).reshape(-1, places).astype(np.float64)
+    hit = np.bincount(flat, table[:, 2], size).reshape(-1, places).astype(np.float64)
+    return ClickCounts(list(numbers), shown, hit)
+
+
+def fit(counts: ClickCounts, model: Model = "position", cuts: Sequence[float] = ()) -> Attraction:
+    """The attraction of every pair under a model; `ctr` takes every place for looked at."""
+    shown, clicked = counts.shown, counts.clicked
+    examined = np.ones(shown.shape[1])
+    if model == "position":
+        examined = _examination(shown, clicked)
+    looked = (shown * examined).sum(axis=1)
+    overall = float(np.clip(clicked.sum() / looked.sum(), 1e-3, 0.999))
+    return _beliefs(shown, clicked, examined, overall, cuts)
+
+
+def _examination(shown: Values, clicked: Values) -> Values:
+    """EM over both unknowns; a place that was never shown keeps the 1 / rank that it began with."""
+    total = shown.sum(axis=0)
+    used = total > 0
+    examined = 1 / np.arange(1, shown.shape[1] + 1)
+    rate = min(float(clicked.sum()) / max(float((shown * examined).sum()), 1.0), 0.999)
+    a, b = PRIOR * rate, PRIOR * (1 - rate)
+    attraction = np.full(len(shown), rate)
+    skipped, views = shown - clicked, shown.sum(axis=1)
+    for _ in range(ITERATIONS):
+        unclicked = 1 - attraction[:, None] * examined
+        # Not clicked: looked at without being attractive, or attractive without being looked at.
+        looked = clicked + skipped * examined * (1 - attraction[:, None]) / unclicked
+        attracted = clicked + skipped * attraction[:, None] * (1 - examined) / unclicked
+        attraction = (attracted.sum(axis=1) + a) / (views + a + b)
+        new = np.clip(np.divide(looked.sum(axis=0), total, out=examined.copy(), where=used), 1e-6, 1 - 1e-9)
+        moved = float(np.abs(new - examined).max())
+        examined = new
+        if moved < SETTLED:
+            break
+    return np.asarray(np.minimum(examined / examined[0], 1.0), dtype=np.float64)
+
+
+def _beliefs(shown: Values, clicked: Values, examined: Values, overall: float, cuts: Sequence[float]) -> Attraction:
+    """Bayes on a grid for each pair, the places' pull taken as known; the prior is the log's mean, worth two looks."""
+    grid = (np.arange(GRID) + 0.5) / GRID
+    prior = (PRIOR * overall - 1) * np.log(grid) + (PRIOR * (1 - overall) - 1) * np.log(1 - grid)
+    no_click = np.log1p(-np.minimum(np.outer(examined, grid), 1 - 1e-12))
+    mean, low, high = (np.empty(len(shown)) for _ in range(3))
+    bands, inside = np.empty((len(shown), len(cuts) + 1)), np.searchsorted(cuts, grid, side="right")
+    of_band = (inside[:, None] == np.arange(len(cuts) + 1)).astype(np.float64)
+    for start in range(0, len(shown), BLOCK):
+        part = slice(start, start + BLOCK)
+        hits = clicked[part]
+        belief = prior + hits.sum(axis=1)[:, None] * np.log(grid) + (shown[part] - hits) @ no_click
+        belief = np.exp(belief - belief.max(axis=1, keepdims=True))
+        belief /= belief.sum(axis=1, keepdims=True)
+        below = np.cumsum(belief, axis=1)
+        mean[part], bands[part] = belief @ grid, belief @ of_band
+        low[part], high[part] = (
+            grid[(below < 0.025).sum(axis=1)],
+            grid[np.minimum((below < 0.975).sum(axis=1), GRID - 1)],
+        )
+    return Attraction(mean, low, high, examined, bands)
+
 
 CUTS = (0.1, 0.3, 0.6)  # attraction from which the grade is 1, 2, 3
 WIDEST = 0.3  # an interval of the attraction wider than this is no judgment

@@ -16,7 +16,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.files import read_json_lines, write_atomic
-from bakeoff.core.sampling import order_key
+from bakeoff.core.hashing import order_key
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.measures.base import figure_of
 from bakeoff.report.pairs import difference_text

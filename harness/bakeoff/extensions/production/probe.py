@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 import numpy as np
 from bakeoff_providers.base import Vectors
@@ -18,19 +17,19 @@ from bakeoff_providers.stopping import ends_run
 from numpy.typing import NDArray
 
 from bakeoff.core.clock import percentiles, timed
-from bakeoff.core.sampling import order_key
+from bakeoff.core.hashing import order_key
 from bakeoff.results.check import Check, Gauge
 from bakeoff.search import brute_force
-from bakeoff.search.existing.base import ExistingIndex
+from bakeoff.search.stores.existing import ExistingIndex
 from bakeoff.statistics.small_samples import mean_intervals
 from bakeoff.systems.failures import reason_of
 
-Metric = Literal["cosine", "l2", "ip"]
+METRICS = ("cosine", "l2", "ip")
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeQueries:
-    """Vectors to ask with; `own` names the entry that each of them is, where they come from the index itself."""
+    """Vectors to ask with, as they are; `own` names the entry of the index that each of them is, if they are stored."""
 
     source: str
     vectors: Vectors
@@ -61,16 +60,20 @@ def stored_queries(index: ExistingIndex, size: int, seed: int) -> ProbeQueries:
     return ProbeQueries("stored vectors", np.stack([vector for _, _, vector in kept]), [name for _, name, _ in kept])
 
 
-def recalls(
-    index: ExistingIndex, queries: ProbeQueries, k: int, metric: Metric
-) -> tuple[NDArray[np.float64], list[int]]:
-    """The share of the k nearest that came back, per query, and the nanoseconds of every search.
+def recalls(index: ExistingIndex, queries: ProbeQueries, k: int) -> tuple[NDArray[np.float64], list[int]]:
+    """The share of the k nearest by the index's metric that came back, per query; the nanoseconds of every search.
 
     An entry as near as the k-th counts; a query that is itself an entry does not count itself.
     """
     if queries.vectors.shape[1] != index.dimensions:
         problem = f"the queries have {queries.vectors.shape[1]} dimensions, the index {index.dimensions}"
         raise InputError(problem, remedy="embed them with the model that filled the index")
+    if index.metric not in METRICS:
+        raise InputError(
+            f"no exact search by {index.metric or 'an unknown metric'}",
+            place="--metric",
+            remedy=f"only {', '.join(METRICS)} can be probed",
+        )
     index.search(queries.vectors[0], k)  # the first call pays for what others do not
     answers: list[list[str]] = []
     times: list[int] = []
@@ -79,20 +82,20 @@ def recalls(
         own = queries.own[at] if queries.own else None
         answers.append([name for name in hits.ids if name != own][:k])
         times.append(nanoseconds)
-    best, scored = _exact(index, queries, answers, k, metric)
+    best, scored = _exact(index, queries, answers, k)
     shares = []
     for row, wanted in enumerate(min(k, int(np.isfinite(scores).sum())) for scores in best):
         last = best[row][wanted - 1] if wanted else 0.0
-        size = 1.0 if metric == "cosine" or not wanted else float(np.abs(best[row][:wanted]).max()) or 1.0
+        size = 1.0 if index.metric == "cosine" or not wanted else float(np.abs(best[row][:wanted]).max()) or 1.0
         shares.append(brute_force.recall(np.array(scored[row]) / size, last / size, wanted))
     return np.array(shares), times
 
 
 def _exact(
-    index: ExistingIndex, queries: ProbeQueries, answers: Sequence[Sequence[str]], k: int, metric: Metric
+    index: ExistingIndex, queries: ProbeQueries, answers: Sequence[Sequence[str]], k: int
 ) -> tuple[NDArray[np.float64], list[list[float]]]:
     """Each query's k best scores over all entries, best first, and the exact scores of what the index answered."""
-    asked = _prepared(queries.vectors, metric, query=True)
+    asked = _prepared(queries.vectors, index.metric, query=True)
     best = np.full((len(asked), k), -np.inf)
     wanted: dict[str, list[int]] = {}
     for row, answer in enumerate(answers):
@@ -100,7 +103,7 @@ def _exact(
             wanted.setdefault(name, []).append(row)
     entry_scores: dict[tuple[int, str], list[float]] = {}
     for names, vectors in index.blocks():
-        scores = asked @ _prepared(vectors, metric, query=False).T
+        scores = asked @ _prepared(vectors, index.metric, query=False).T
         for column, name in enumerate(names):
             for row in wanted.get(name, ()):
                 entry_scores.setdefault((row, name), []).append(float(scores[row, column]))
@@ -117,7 +120,7 @@ def _exact(
     return best, scored
 
 
-def _prepared(vectors: Vectors, metric: Metric, *, query: bool) -> NDArray[np.float64]:
+def _prepared(vectors: Vectors, metric: str, *, query: bool) -> NDArray[np.float64]:
     """Vectors whose inner product orders as the metric does: for L2, 2q·x − |x|² with one more dimension."""
     values = np.asarray(vectors, dtype=np.float64)
     if metric == "cosine":
@@ -129,10 +132,10 @@ def _prepared(vectors: Vectors, metric: Metric, *, query: bool) -> NDArray[np.fl
     return values
 
 
-def probe(index: ExistingIndex, queries: ProbeQueries, *, k: int, metric: Metric, min_recall: float) -> Check:
+def probe(index: ExistingIndex, queries: ProbeQueries, *, k: int, min_recall: float) -> Check:
     """The whole check; 1 where mean recall is below the limit."""
     with asking(index.name):
-        shares, times = recalls(index, queries, k, metric)
+        shares, times = recalls(index, queries, k)
     mean, latency = float(shares.mean()), percentiles(times)
     low, high = (float(end[0]) for end in mean_intervals(shares[:, None]))
     interval = f" (95% interval {low:.4f} to {high:.4f})" if np.isfinite(low) else ""  # a single query has none
@@ -141,8 +144,8 @@ def probe(index: ExistingIndex, queries: ProbeQueries, *, k: int, metric: Metric
     shown = {name: value for name, value in (("p50", latency.p50), ("p95", latency.p95)) if value is not None}
     times_said = ", ".join(f"{name} {value:.2f} ms" for name, value in shown.items())
     said = [
-        f"{index.name} {index.collection or index.existing}: {index.entries} entries of {index.dimensions} dimensions; "
-        f"{len(shares)} queries from {queries.source}.",
+        f"{index.name} {index.collection or index.existing}: {index.entries} entries of {index.dimensions} dimensions, "
+        f"compared by {index.metric}; {len(shares)} queries from {queries.source}.",
         f"Recall@{k} against exact search: {mean:.4f}{interval}; {worst} queries lost more than half.",
         *([f"Search took {times_said}."] if times_said else []),
         f"This is {'below' if worse else 'not below'} the limit of {min_recall:g}.",
@@ -151,6 +154,8 @@ def probe(index: ExistingIndex, queries: ProbeQueries, *, k: int, metric: Metric
         said.append(
             "Rebuild the index, or let it look further (ef_search, probes): `bakeoff sweep` has what that costs."
         )
+    if queries.own:
+        said.append("Stored vectors flatter: real queries usually lose more. Ask with --log, --task or --vectors.")
     labels = {"index": index.name, "collection": index.collection}
     gauges = [
         Gauge("probe_recall", "Share of the nearest entries that the index returns", mean, labels),
@@ -162,7 +167,8 @@ def probe(index: ExistingIndex, queries: ProbeQueries, *, k: int, metric: Metric
         for name, value in shown.items()
     ]
     figures = {
-        "entries": index.entries, "queries": len(shares), "k": k, "metric": metric, "recall": mean, "low": low,
-        "high": high, "limit": min_recall, "p50_ms": latency.p50, "p95_ms": latency.p95, "lost_half": worst,
+        "entries": index.entries, "queries": len(shares), "stored": bool(queries.own), "k": k, "metric": index.metric,
+        "recall": mean, "low": low, "high": high, "limit": min_recall, "p50_ms": latency.p50, "p95_ms": latency.p95,
+        "lost_half": worst,
     }  # fmt: skip
     return Check(command="probe", worse=worse, sentences=said, figures=figures, gauges=gauges)

@@ -23,14 +23,15 @@ from bakeoff.core.progress import steps
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.remote import SharedFolder
 from bakeoff.core.task import Judgments
-from bakeoff.embedding.batches import WORKERS, corpus_batches
+from bakeoff.embedding.embed import WORKERS, corpus_batches
 from bakeoff.embedding.given_vectors import WithGivenVectors
-from bakeoff.embedding.shard_rows import ShardRows
+from bakeoff.embedding.shards import ShardRows
 from bakeoff.embedding.space import Space
 from bakeoff.embedding.vector_rows import BLOCK, VectorRows
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores
 from bakeoff.extensions.ray.cluster import check_nodes, check_room, connect
+from bakeoff.extensions.ray.faiss_shards import FaissShards, Fields, IndexShard, Waiting
 from bakeoff.extensions.ray.pool import EmbedPool, Keeper, LimitsActor, as_they_end, reason_of
 from bakeoff.extensions.ray.workers import (
     Done,
@@ -40,11 +41,9 @@ from bakeoff.extensions.ray.workers import (
     search_part,
 )
 from bakeoff.lineup.entries import EngineEntry
-from bakeoff.running.engines.base import CorpusJob
-from bakeoff.running.engines.local import Local
+from bakeoff.running.engines import CorpusJob, Local
 from bakeoff.search import brute_force
 from bakeoff.search.stores.base import Store
-from bakeoff.search.stores.faiss_shards import FaissShards, Fields, IndexShard, Waiting
 from bakeoff.systems.base import System
 from bakeoff.systems.embedding import EmbeddingRow
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import inspect
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -26,8 +25,7 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.remote import SharedFolder
 from bakeoff.core.task import Judgments
 from bakeoff.embedding.embed import Embedder, vector_service
-from bakeoff.embedding.shard_rows import ROW_BITS, ShardRows
-from bakeoff.embedding.shards import ROWS, Shard
+from bakeoff.embedding.shards import ROW_BITS, ROWS, Shard, ShardRows
 from bakeoff.embedding.space import Known, Space
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
@@ -159,7 +157,7 @@ class EmbedWorker:
         import ray
 
         contender = job.contender
-        if "threads" in inspect.signature(PROVIDERS.get(contender.provider)).parameters:
+        if "threads" in {option.name for option in PROVIDERS.options(contender.provider)}:
             contender = dataclasses.replace(contender, options={"threads": 1, **contender.options})
             os.environ.setdefault(_TOKENIZER_THREADS, str(contender.options["threads"]))
         limits = ray.get_actor(job.limits)

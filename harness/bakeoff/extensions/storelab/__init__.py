@@ -2,7 +2,7 @@
 
 from bakeoff.core.extensions import Command
 
-_STORES = "bakeoff.extensions.storelab.commands.stores"
+_STORES = "bakeoff.extensions.storelab.commands"
 COMMANDS = (
     Command("sweep", f"{_STORES}:sweep", "Stores", "Measure recall against time and size by parameter."),
     Command("loadtest", f"{_STORES}:loadtest", "Stores", "Measure throughput and latency under load."),

@@ -11,19 +11,46 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.clock import percentiles
 from bakeoff.core.figures import Percentiles
+from bakeoff.core.filters import Condition, Metadata
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
 from bakeoff.extensions.storelab.client_loops import DROP_AFTER, ClientSamples, Search, closed, open_
 from bakeoff.extensions.storelab.vector_sample import VectorSample
 from bakeoff.running.environment import this_machine
+from bakeoff.search.hits import Hits
 from bakeoff.search.stores import STORES
-from bakeoff.search.stores.base import Store
-from bakeoff.search.stores.null import NullStore
+from bakeoff.search.stores.base import Capabilities, SizeModel, Store
 from bakeoff.search.stores.scratch import scratch
+
+
+class NullStore(Store):
+    """Answers at once and with nothing: whatever time is measured with it is the client's own."""
+
+    name = "null"
+    capabilities = Capabilities(exact=True, filters=True, persistent=False, updates=True, in_process=True)
+
+    def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
+        """Keeps nothing."""
+
+    def _delete(self, ids: list[str]) -> None:
+        """Has nothing."""
+
+    def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:  # noqa: ARG002
+        return Hits([], [])
+
+    def count(self) -> int:
+        """Nothing."""
+        return 0
+
+    def size_model(self) -> SizeModel:
+        """Nothing."""
+        return SizeModel(0, 0, "0")
+
 
 LIMIT = 0.8  # of what the client manages with a store that does nothing
 LATE_SHARE = 0.05  # late requests to a store that does nothing, beyond which the client is the limit

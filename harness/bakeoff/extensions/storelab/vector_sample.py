@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from bakeoff_providers.arrays import read_vectors
 from bakeoff_providers.base import Role, Vectors
 from bakeoff_providers.errors import InputError, Unavailable
 
-from bakeoff.embedding.vector_files.npy import read_vectors
+from bakeoff.embedding.unit import unit
 from bakeoff.search.brute_force import Rows
 from bakeoff.search.hits import Hits
 
@@ -90,9 +91,9 @@ def clustered(rows: int, centres: Vectors, rng: np.random.Generator) -> Vectors:
 
 def from_files(vectors: Path, queries: Path | None) -> VectorSample:
     """Arrays as numpy saves them; without queries, the last documents are kept back to ask with."""
-    documents = read_vectors(vectors)
+    documents = unit(read_vectors(vectors), vectors.name)
     if queries is not None:
-        asked = read_vectors(queries)
+        asked = unit(read_vectors(queries), queries.name)
         if asked.shape[1] != documents.shape[1]:
             raise InputError(f"has {asked.shape[1]} dimensions, the documents {documents.shape[1]}", file=queries)
         return VectorSample(vectors.name, documents, asked)

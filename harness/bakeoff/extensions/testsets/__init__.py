@@ -6,7 +6,7 @@ _HERE = "bakeoff.extensions.testsets"
 _COMMANDS = f"{_HERE}.commands"
 COMMANDS = (
     Command("corpus", f"{_COMMANDS}.corpus:corpus", "Test sets", "Import documents into articles.json."),
-    Command("select", f"{_COMMANDS}.select:select", "Test sets", "Draw a stratified sample of documents."),
+    Command("select", f"{_COMMANDS}.corpus:select", "Test sets", "Draw a stratified sample of documents."),
     Command("queries", f"{_COMMANDS}.queries:queries", "Test sets", "Import or generate queries."),
     Command("grade", f"{_COMMANDS}.grade:grade", "Test sets", "Grade a task's pairs, by people or by a model."),
     Command("annotate", f"{_COMMANDS}.annotate:annotate", "Test sets", "Grade by hand, on a local page."),

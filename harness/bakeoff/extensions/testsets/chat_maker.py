@@ -8,8 +8,8 @@ from functools import partial
 import msgspec
 
 from bakeoff.calls.ask import Asker, Question, Unusable, read_object
-from bakeoff.core.sampling import order_key
-from bakeoff.extensions.testsets.drafts import Draft, GenerationRequest
+from bakeoff.core.hashing import order_key
+from bakeoff.extensions.testsets.generate import Draft, GenerationRequest
 from bakeoff.tasks.formats.native import Article
 
 SHOWN = 3  # documents per prompt

@@ -15,6 +15,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.secrets import shown_url
 
 from bakeoff.core.data_files import read_data
+from bakeoff.core.facts import Remark
 from bakeoff.core.files import read_bytes, read_json
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.task import DocumentChunking
@@ -57,7 +58,7 @@ class SourceDocuments:
     taken: str = ""
     places: list[str] = field(default_factory=list)  # of each document, where its name does not say it
     metadata: Mapping[str, Any] = field(default_factory=dict)  # of a file of articles
-    notes: list[str] = field(default_factory=list)  # about it
+    notes: list[Remark] = field(default_factory=list)  # about it
 
 
 @dataclass(slots=True)
@@ -70,7 +71,7 @@ class Imported:
     missing: list[str]
     skipped: list[str]
     taken: str
-    notes: list[str]
+    notes: list[Remark]
 
 
 def import_corpus(source: Path, options: Options, *, date: datetime.date | None = None) -> Imported:
@@ -205,7 +206,7 @@ def _from_json(path: Path, options: Options) -> SourceDocuments:
         return from_table(path, content, options)
     file, notes = read_data(path, ArticleFile)
     documents = [(f"{article.page_id} {article.title}", article) for article in file.articles]
-    return SourceDocuments(documents, metadata=file.metadata, notes=notes)
+    return SourceDocuments(documents, metadata=file.metadata, notes=[*notes])
 
 
 def _from_wiki(path: Path, options: Options) -> SourceDocuments:

@@ -10,14 +10,23 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.arrays import Values
+from bakeoff.core.hashing import order_key
 from bakeoff.core.ranking import Ranking
-from bakeoff.core.sampling import order_key
 from bakeoff.core.task import Judgments
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.ranked_grades import join
 from bakeoff.evaluation.score import score_queries
 from bakeoff.extensions.testsets.pool import Rankings
-from bakeoff.statistics.ppi import FEWEST, CorrectedMean, corrected_mean, mean_estimate
+from bakeoff.extensions.testsets.ppi import (
+    FEWEST,
+    Bounded,
+    CorrectedMean,
+    Difference,
+    Kind,
+    Unbounded,
+    corrected_mean,
+    mean_estimate,
+)
 from bakeoff.tasks.annotations import QueryDocument, settle
 from bakeoff.tasks.task_folder import TaskFolder
 
@@ -73,9 +82,14 @@ def correct(rankings: Rankings, people: Judgments, model: Judgments, measure: Me
     scores = {
         label: _scores(answers, people, model, there, elsewhere, measure, rel) for label, answers in rankings.items()
     }
-    rows = [_corrected(label, *scores[label]) for label in rankings]
+    rows = [_corrected(label, scores[label], Bounded() if measure.bounded else Unbounded()) for label in rankings]
+    means = {label: float(by_people.mean()) for label, (by_people, _, _) in scores.items()}
     pairs = [
-        _corrected(f"{a} − {b}", *(x - y for x, y in zip(scores[a], scores[b], strict=True)))
+        _corrected(
+            f"{a} − {b}",
+            tuple(x - y for x, y in zip(scores[a], scores[b], strict=True)),
+            Difference(means[a], means[b]) if measure.bounded else Unbounded(),
+        )
         for a, b in combinations(rankings, 2)
     ]
     return Correction(measure, len(asked), len(there), rows, pairs)
@@ -95,10 +109,11 @@ def _scores(
     return by_people, by_model[: len(there)], by_model[len(there) :]
 
 
-def _corrected(what: str, people: Values, there: Values, elsewhere: Values) -> Corrected:
+def _corrected(what: str, scores: tuple[Values, ...], kind: Kind) -> Corrected:
+    people, there, elsewhere = scores
     return Corrected(
         what,
-        mean_estimate(people),
-        corrected_mean(people, there, elsewhere),
-        mean_estimate(np.concatenate([there, elsewhere])),
+        mean_estimate(people, kind),
+        corrected_mean(people, there, elsewhere, kind),
+        mean_estimate(np.concatenate([there, elsewhere]), kind),
     )

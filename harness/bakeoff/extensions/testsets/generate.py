@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
+import datetime
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import Registry
 
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.text_similarity import MOST_ALIKE, overlap, similarity
-from bakeoff.extensions.testsets.drafts import Draft, GenerationRequest, Maker
 from bakeoff.lineup.lineup import Category
 from bakeoff.tasks.formats.native import Article, QueryEntry, QueryFile, count_categories
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A query as a maker proposes it, with the documents that it was made from."""
+
+    text: str
+    category: str
+    sources: tuple[int | str, ...]  # their page_id
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRequest:
+    """What to generate: how many queries per category, in which language, for which day."""
+
+    categories: Mapping[str, Category]
+    n: int
+    seed: int = 42
+    language: str = "en"
+    as_of: datetime.date | None = None
+
+
+class Maker(Protocol):
+    """Proposes queries, best first and as many as it can: the filter takes what it needs and then stops asking."""
+
+    def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Draft]:
+        """Proposals for one category."""
+
 
 MOST_OVERLAP = 0.5
 

@@ -10,8 +10,8 @@ from typing import Any
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import write_json
+from bakeoff.core.hashing import order_key
 from bakeoff.core.ranking import Ranking
-from bakeoff.core.sampling import order_key
 from bakeoff.core.task import Task
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.schema import read_detailed

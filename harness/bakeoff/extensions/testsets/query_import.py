@@ -13,7 +13,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import read_lines
 from bakeoff.core.filters import parse_where
-from bakeoff.core.validity import AS_OF, parse_day
+from bakeoff.core.task import AS_OF, parse_day
 from bakeoff.extensions.testsets.corpus import LEFT_OUT
 from bakeoff.extensions.testsets.generate import free_id
 from bakeoff.tasks.formats.cells import Row

@@ -12,7 +12,8 @@ import msgspec
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.data_files import read_data
-from bakeoff.core.sampling import order_key
+from bakeoff.core.facts import Fact
+from bakeoff.core.hashing import order_key
 from bakeoff.extensions.testsets.content_types import content_type, with_content_type
 from bakeoff.extensions.testsets.corpus import Options, from_table
 from bakeoff.extensions.testsets.wikipedia_database import TABLES, is_sqlite, read_database
@@ -81,7 +82,7 @@ def select(pool: Sequence[Article], n: int = 25, seed: int = 42, *, date: dateti
 
 def read_pool(
     path: Path, columns: Mapping[str, str] | None = None, tables: tuple[str, str] | None = None
-) -> tuple[list[Article], list[str]]:
+) -> tuple[list[Article], list[Fact]]:
     """A pool from JSON or from a SQLite database, by the file's first bytes; and the unknown keys of JSON."""
     try:
         sqlite = is_sqlite(path)

@@ -10,10 +10,10 @@ from math import log
 
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.sampling import order_key
+from bakeoff.core.hashing import order_key
 from bakeoff.core.text_similarity import content_words
 from bakeoff.extensions.testsets.content_types import content_type
-from bakeoff.extensions.testsets.drafts import Draft, GenerationRequest
+from bakeoff.extensions.testsets.generate import Draft, GenerationRequest
 from bakeoff.tasks.formats.native import Article
 
 LONGEST = 3  # words in a phrase

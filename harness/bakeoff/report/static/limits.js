@@ -1,4 +1,4 @@
-/* The reader's limits: the same rule as bakeoff/results/recommend.py; a browser test holds the two together. */
+/* The reader's limits: the same rule as bakeoff/results/picks.py; a browser test holds the two together. */
 (() => {
   const { data, at, make, listed } = window.bakeoff;
 
@@ -7,23 +7,15 @@
     const kept = data.rows.filter(
       (row) => (row.local || !limits.offline) && data.limits.every((key) => keeps(row[key], limits[key])),
     );
-    if (!kept.length) {
-      const sentence = `Nothing that ran keeps these limits.${unknown(limits)}`;
-      return { label: null, feasible: [], sentence };
+    const names = kept.map((row) => row.label);
+    const advisable = kept.filter((row) => row.advisable);
+    if (!advisable.length) {
+      const sentence = `Nothing that ran is within these limits.${unknown(limits)}`;
+      return { label: null, feasible: names, sentence };
     }
-    const best = kept.reduce((a, b) => (b.mean > a.mean + 1e-12 ? b : a));
-    const names = new Set(kept.map((row) => row.label));
-    const tied = data.pairs
-      .filter((pair) => (pair.a === best.label || pair.b === best.label) && pair.p > data.alpha)
-      .map((pair) => (pair.a === best.label ? pair.b : pair.a))
-      .filter((label) => names.has(label));
-    const also = tied.length ? `; ${listed(tied)} can't be told from it.` : ".";
-    const count = `${kept.length} of ${data.rows.length} contenders keep the limits`;
-    return {
-      label: best.label,
-      feasible: [...names],
-      sentence: `${best.label}: ${data.measure} ${best.mean.toFixed(3)}. ${count}${also}`,
-    };
+    const best = advisable.reduce((a, b) => (b.mean > a.mean + 1e-12 ? b : a));
+    const count = `${kept.length} of ${data.rows.length} contenders are within the limits`;
+    return { label: best.label, feasible: names, sentence: `${best.label}: ${best.price}. ${count}.` };
   }
 
   /** Whose p50 is not known, where it is limited. */

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
 
+from bakeoff_providers.needs import Plugin
 from bakeoff_providers.registry import Registry
 
-if TYPE_CHECKING:
-    from bakeoff.search.rankers.base import Ranker
+from bakeoff.search.hits import Hits
+
+
+class Ranker(Plugin, ABC):
+    """Ranks texts by their words. Takes the same chunks that are embedded elsewhere."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def add(self, ids: Sequence[str], texts: Sequence[str]) -> None:
+        """Indexes the texts."""
+
+    @abstractmethod
+    def search(self, text: str, k: int) -> Hits:
+        """The k best, only those that share anything with the text: the harness fills up with the rest."""
+
 
 RANKERS: Registry[Ranker] = Registry("ranker", "bakeoff.rankers", {"bm25": "bakeoff.search.rankers.bm25:BM25"})

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bakeoff.core.progress import steps
 from bakeoff.embedding.corpus_chunks import in_blocks
 from bakeoff.search.hits import Hits
-from bakeoff.search.rankers.base import Ranker
+from bakeoff.search.rankers import Ranker
 
 _BLOCK = 16_384  # texts that are in memory at once
 

@@ -13,7 +13,7 @@ import numpy as np
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.hub import first_file, is_hub_name
 
-from bakeoff.search.rerankers.base import Reranked, Reranker
+from bakeoff.search.rerankers import Reranked, Reranker
 
 GRAPHS = ("onnx/model.onnx", "model.onnx")
 TOKENIZER = "tokenizer.json"
@@ -92,7 +92,7 @@ class CrossEncoder(Reranker):
             self._files = self._fetched(offline=False)
         return self._files
 
-    def identity(self) -> dict[str, str | int | float | bool | None] | None:
+    def identity(self) -> dict[str, str | int | float | bool | None]:
         """The graph's content: what is in a folder may change."""
         with self._paths()[0].open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()[:32]

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from bakeoff_providers.shared_options import Label
 
-from bakeoff.search.rerankers.base import Reranked, Reranker
+from bakeoff.search.rerankers import Reranked, Reranker
 
 
 class Fake(Reranker):

@@ -9,10 +9,11 @@ import msgspec
 from bakeoff_providers.answers import Expected, RefusedAnswer, counted, in_order, rerank_bytes
 from bakeoff_providers.cohere import Cohere
 from bakeoff_providers.connection import TIMEOUT, Connection
+from bakeoff_providers.options import Transport
 from bakeoff_providers.shared_options import BaseUrl, KeyEnv, Model, Timeout
 from bakeoff_providers.voyage import Voyage
 
-from bakeoff.search.rerankers.base import Reranked, Reranker
+from bakeoff.search.rerankers import Reranked, Reranker
 
 
 class _Result(msgspec.Struct, frozen=True):
@@ -39,7 +40,7 @@ class HostedReranker(Connection, Reranker):
         *,
         model: Model = None,
         price: Annotated[
-            float | None, "US dollars a thousand searches or a million tokens, as the service counts"
+            float | None, "US dollars a thousand searches or a million tokens, as the service counts", Transport
         ] = None,
         base_url: BaseUrl = None,
         timeout: Timeout = TIMEOUT,
@@ -54,7 +55,7 @@ class HostedReranker(Connection, Reranker):
         """As the service calls it."""
         return self._model
 
-    def identity(self) -> dict[str, str | int | float | bool | None] | None:
+    def identity(self) -> dict[str, str | int | float | bool | None]:
         """Another server may mean another model of the same name."""
         server = {"server": self.shown_url} if self.foreign else {}
         return {"reranker": self.name, "model": self.model, **server}

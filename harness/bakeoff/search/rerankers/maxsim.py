@@ -13,15 +13,17 @@ from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Provider, Role
 from bakeoff_providers.bert_onnx import Precision
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.needs import Needs
 from bakeoff_providers.shared_options import Model
 
 from bakeoff.calls.key_index import KeyIndex, keys_of
+from bakeoff.core.facts import Remark
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.corpus_chunks import ChosenTexts
 from bakeoff.embedding.token_rows import TokenRows, check_tokens, embed_tokens, storage_bill
-from bakeoff.search.maxsim import maxsim
-from bakeoff.search.rerankers.base import Reranked, Reranker
+from bakeoff.search.rerankers import Reranked, Reranker
 from bakeoff.search.stores.scratch import scratch
+from bakeoff.search.token_stores import maxsim
 
 
 class MaxSim(Reranker):
@@ -52,16 +54,16 @@ class MaxSim(Reranker):
         self._resources = ExitStack()
 
     @classmethod
-    def missing(cls, **options: Any) -> str | None:
-        """What its provider lacks."""
-        return PROVIDERS.get(options.get("provider", "minilm")).missing()
+    def needs(cls, **options: Any) -> Needs:
+        """What its provider needs."""
+        return PROVIDERS.get(options.get("provider", "minilm")).needs()
 
     @property
     def model(self) -> str:
         """The provider's."""
         return self._provider.model
 
-    def prepare(self, documents: Sequence[str], cache: VectorCache | None) -> str:
+    def prepare(self, documents: Sequence[str], cache: VectorCache | None) -> Remark:
         """Embeds the tokens of every document; says what they take."""
         everything, self._numbers = KeyIndex(), KeyIndex()
         everything.add(keys_of(documents), np.arange(len(documents)))

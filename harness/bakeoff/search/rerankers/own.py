@@ -9,7 +9,7 @@ from bakeoff_providers.code import code_identity, load_from_file
 from bakeoff_providers.errors import InputError, StoreError
 from bakeoff_providers.shared_options import File, FunctionName, Label
 
-from bakeoff.search.rerankers.base import Reranked, Reranker
+from bakeoff.search.rerankers import Reranked, Reranker
 
 
 class Own(Reranker):
@@ -39,10 +39,9 @@ class Own(Reranker):
         """The function's name."""
         return self._model
 
-    def identity(self) -> dict[str, str | int | float | bool | None] | None:
-        """The code is part of it."""
-        code = {"revision": self._revision} if self._revision else code_identity(self._code)
-        return None if code is None else {"reranker": self.name, "model": self.model, **code}
+    def code(self) -> dict[str, str] | None:
+        """A declared revision, or a hash of the file."""
+        return {"revision": self._revision} if self._revision else code_identity(self._code)
 
     def rank(self, query: str, documents: Sequence[str]) -> Reranked:
         """One call."""

@@ -11,7 +11,7 @@ from bakeoff_providers.keys import filled, missing_variables
 from bakeoff_providers.shared_options import File, FunctionName
 
 from bakeoff.core.clock import timed
-from bakeoff.search.retrievers.base import Retriever, Scored, Unknown, scored
+from bakeoff.search.retrievers import Retriever, Scored, Unknown, scored
 
 
 class Function(Retriever):

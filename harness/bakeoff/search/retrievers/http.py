@@ -14,7 +14,7 @@ from bakeoff_providers.shared_options import Timeout
 from bakeoff_providers.stopping import in_time
 
 from bakeoff.calls.retry import RateLimit, RetryPolicy, call
-from bakeoff.search.retrievers.base import Retriever, Scored, Unknown, scored
+from bakeoff.search.retrievers import Retriever, Scored, Unknown, scored
 
 if TYPE_CHECKING:
     import httpx
@@ -30,6 +30,7 @@ class Http(Retriever):
     """
 
     name: ClassVar[str] = "http"
+    takes_policy: ClassVar[bool] = True
 
     def __init__(
         self,

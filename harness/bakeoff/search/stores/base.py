@@ -17,12 +17,12 @@ from typing import Any, ClassVar
 import numpy as np
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, StoreError, Unavailable
-from bakeoff_providers.needs import Needs
+from bakeoff_providers.needs import Plugin
 from bakeoff_providers.registry import nearest
 
 from bakeoff.core.clock import timed
+from bakeoff.core.facts import SOME, Fact, fact
 from bakeoff.core.filters import Condition, Metadata, Scalar, Where, conditions, filterable, is_text
-from bakeoff.core.printable import some
 from bakeoff.core.progress import steps
 from bakeoff.embedding.vector_rows import BLOCK, VectorRows
 from bakeoff.search.hits import Hits
@@ -46,6 +46,14 @@ class Capabilities:
     in_process: bool  # no server
 
 
+class WrongCount(StoreError):
+    """A store holds more or fewer documents than it was given."""
+
+    def __init__(self, store: str, added: int, held: int) -> None:
+        self.store, self.added, self.held = store, added, held
+        super().__init__(f"{store} was given {added:,} rows and holds {held:,}")
+
+
 @dataclass(frozen=True, slots=True)
 class SizeModel:
     """Bytes that the index needs by its construction, whatever its file format adds."""
@@ -65,16 +73,13 @@ class Holding:
 
     options: Mapping[str, Any]
     precision: Precision  # what the engine itself keeps; float32 where it has no smaller type
-    note: str = ""
+    note: Fact | None = None
 
 
-class Store(ABC):
+class Store(Plugin, ABC):
     """Vectors → nearest ids. A subclass fills in the methods with an underscore; what comes in is checked here."""
 
     name: ClassVar[str]
-    extra: ClassVar[str | None] = None
-    modules: ClassVar[tuple[str, ...]] = ()
-    distributions: ClassVar[tuple[str, ...]] = ()  # packages whose versions a result records
     threads: ClassVar[int | None] = None  # how many it is held to, where the adapter sets that
     reads_while_writing: ClassVar[bool] = False  # the engine may be searched in one thread and written to in another
     query_options: ClassVar[tuple[str, ...]] = ()  # options that `tune` takes; all others are build parameters
@@ -89,21 +94,11 @@ class Store(ABC):
         self.left_out: set[str] = set()  # parts of the metadata that `takes` refused
 
     @classmethod
-    def needs(cls, **options: Any) -> Needs:  # noqa: ARG003 - some need to know what the line-up says
-        """What has to be here; none of it is asked for yet."""
-        return Needs(cls.modules, cls.extra)
-
-    @classmethod
-    def missing(cls, **options: Any) -> str | None:
-        """Which install would make this store work; None when it does."""
-        return cls.needs(**options).missing()
-
-    @classmethod
     def takes(cls, field: str, value: Scalar) -> bool:
         """Whether the engine can keep this part of a document's metadata; what it can't is left out, and said."""
         return (field.isascii() or is_text(field)) and (not isinstance(value, str) or value.isascii() or is_text(value))
 
-    @classmethod  # noqa: B027 - most options have no wrong values that can be seen from outside
+    @classmethod
     def check(cls, *, dimensions: int | None, documents: int, **options: Any) -> None:
         """Raises InputError for options that this many documents can't have, without building anything."""
 
@@ -119,12 +114,9 @@ class Store(ABC):
             return Holding(options, precision)
         native = cls.quantised(precision, options)
         if native is None:
-            return Holding(
-                options, "float32", f"{cls.label(options)} has no {precision} vectors: size and speed are float32's"
-            )
+            return Holding(options, "float32", fact("no_such_precision", store=cls.label(options), precision=precision))
         if cls.keeps_originals(precision):
-            note = f"{cls.name} keeps the float32 vectors beside their {precision} codes: its size has both"
-            return Holding(native, precision, note)
+            return Holding(native, precision, fact("keeps_originals", store=cls.name, precision=precision))
         return Holding(native, precision)
 
     @classmethod
@@ -164,12 +156,11 @@ class Store(ABC):
         fields = [self._kept(document) for document in metadata] if metadata is not None else [{}] * len(ids)
         return _unit(np.ascontiguousarray(vectors, dtype=np.float32), ids), fields
 
-    def left_out_note(self) -> str:
+    def left_out_note(self) -> Fact | None:
         """What a reader of the row must know, if anything was left out."""
         if not self.left_out:
-            return ""
-        names = some([repr(field) for field in sorted(self.left_out)], 3)
-        return f"{self.name} refuses some metadata, which was left out: {names}"
+            return None
+        return fact("refused_metadata", store=self.name, count=len(self.left_out), fields=sorted(self.left_out)[:SOME])
 
     def _kept(self, metadata: Mapping[str, Any]) -> Metadata:
         fields = filterable(metadata)
@@ -215,7 +206,7 @@ class Store(ABC):
             return np.asarray(vector / np.sqrt(square), dtype=np.float32)
         return vector
 
-    def expect(self, documents: int, sample: Callable[[int], Vectors]) -> None:  # noqa: B027 - most need not know
+    def expect(self, documents: int, sample: Callable[[int], Vectors]) -> None:
         """Called before the first of several `add`: how many are to come, and a way to have some of all of them."""
 
     def fill(self, ids: Sequence[str], vectors: VectorRows, fields: Sequence[Mapping[str, Any]] | None) -> int:
@@ -243,7 +234,18 @@ class Store(ABC):
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
         """A unit vector and checked conditions."""
 
-    def build(self) -> None:  # noqa: B027 - most stores index as they add
+    @abstractmethod
+    def count(self) -> int:
+        """How many documents the engine holds, by its own count."""
+
+    def check_count(self, added: int) -> None:
+        """Refuses a store that holds more or fewer documents than it was given."""
+        with self._failures_as_unavailable():
+            held = self.count()
+        if held != added:
+            raise WrongCount(self.name, added, held)
+
+    def build(self) -> None:
         """Builds the index where that is a step of its own; before it, search is exact or slower, never wrong."""
 
     @classmethod
@@ -266,10 +268,10 @@ class Store(ABC):
             setattr(self, parameter, value)
         self._apply_tuning()
 
-    def _apply_tuning(self) -> None:  # noqa: B027 - most read the parameter when they search
+    def _apply_tuning(self) -> None:
         """Hands changed query parameters to the engine."""
 
-    def persist(self) -> None:  # noqa: B027 - most write as they add
+    def persist(self) -> None:
         """Puts on disk what is not there yet."""
 
     def on_disk(self) -> bool:
@@ -288,7 +290,7 @@ class Store(ABC):
         """The server processes on this machine that hold the index besides this one."""
         return []
 
-    def close(self) -> None:  # noqa: B027 - most stores hold nothing
+    def close(self) -> None:
         """Releases files and connections."""
 
     def discard(self) -> None:

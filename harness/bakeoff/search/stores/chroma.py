@@ -1,14 +1,20 @@
-"""Chroma, set to cosine: its default space is squared L2. On disk in this process, in memory, or a server by URL."""
+"""Chroma, set to cosine: its default space is squared L2. On disk in this process, in memory, or a server by URL.
+
+Folders and servers that exist already are read as they are.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, assert_never
 from urllib.parse import urlsplit
 
+import numpy as np
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.keys import key_in
@@ -19,8 +25,9 @@ from bakeoff.core.filters import Condition, Metadata, Scalar
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores import servers
 from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store, graph_bytes
-from bakeoff.search.stores.left_on_servers import note_dropped, note_made
-from bakeoff.search.stores.servers import collection_name, listeners, server_url
+from bakeoff.search.stores.existing import BLOCK, Existing, ExistingIndex, field_of, is_url, known, path_of
+from bakeoff.search.stores.scratch import scratch
+from bakeoff.search.stores.servers import collection_name, listeners, note_dropped, note_made, server_url
 from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, Url
 
 URL, TOKEN = "CHROMA_URL", "CHROMA_API_KEY"
@@ -55,6 +62,9 @@ def server_client(url: str) -> Any:
     return client
 
 
+Mode = Literal["persistent", "ephemeral", "server"]
+
+
 class Chroma(Store):
     """An HNSW index, so not exact: on a few thousand documents it loses little or nothing, and two builds may differ.
 
@@ -81,9 +91,7 @@ class Chroma(Store):
         *,
         dimensions: int,
         folder: Path,
-        mode: Annotated[
-            Literal["persistent", "ephemeral", "server"], "on disk, in memory, or the server that url names"
-        ] = "persistent",
+        mode: Annotated[Mode, "on disk, in memory, or the server that url names"] = "persistent",
         url: Url = "",
         ef_search: Ef = 100,
         ef_construction: EfConstruction = 100,
@@ -91,7 +99,8 @@ class Chroma(Store):
     ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
         self._url = server_url(url, URL)
-        self.mode, self.max_neighbors, self.ef_search = ("server" if url else mode), max_neighbors, ef_search
+        self.mode: Mode = "server" if url else mode
+        self.max_neighbors, self.ef_search = max_neighbors, ef_search
         self._name = f"bakeoff_{uuid.uuid4().hex}" if mode == "ephemeral" else collection_name(folder)
         if self.mode == "server":
             import httpx
@@ -129,7 +138,8 @@ class Chroma(Store):
                 if not urlsplit(self._url).hostname:
                     raise Unavailable(f"chroma: {URL} is not set, and the line-up names no url")
                 return server_client(self._url)
-        raise InputError(f"chroma has no mode {self.mode!r}", remedy='use "persistent", "ephemeral" or "server"')
+            case _:
+                assert_never(self.mode)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -182,6 +192,10 @@ class Chroma(Store):
         answer = self._collection.query(query_embeddings=vector[None], n_results=k, include=["distances"], where=where)
         return Hits(answer["ids"][0], [1.0 - distance for distance in answer["distances"][0]])
 
+    def count(self) -> int:
+        """The collection's."""
+        return int(self._collection.count())
+
     def on_disk(self) -> bool:
         """Where it is neither in memory nor on a server."""
         return self.mode == "persistent"
@@ -208,3 +222,73 @@ class Chroma(Store):
             self._client.delete_collection(self._name)
             note_dropped(self.folder)
         self.close()
+
+
+class ExistingChroma(ExistingIndex):
+    """`existing` is its folder or URL (token: CHROMA_API_KEY); the collection says by which distance it compares.
+
+    Chroma rewrites its index files when a folder is merely queried, so a copy of the folder is opened.
+    """
+
+    name: ClassVar[str] = "chroma"
+    modules: ClassVar[tuple[str, ...]] = ("chromadb",)
+
+    def __init__(self, *, existing: Existing, **where: Any) -> None:
+        super().__init__(existing=existing, **where)
+        self._resources = contextlib.ExitStack()
+        try:
+            self._client = self._connected()
+            self._resources.callback(self._client.close)
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def _connected(self) -> Any:
+        if is_url(self.existing):
+            return server_client(server_url(self.existing, URL))
+        import chromadb
+        from chromadb.config import Settings
+
+        settings = Settings(anonymized_telemetry=False, migrations="validate")
+        copy = self._resources.enter_context(scratch("chroma")) / "copy"
+        shutil.copytree(path_of(self.existing), copy)
+        return chromadb.PersistentClient(str(copy), settings=settings)
+
+    def _open(self) -> None:
+        names = [str(getattr(collection, "name", collection)) for collection in self._client.list_collections()]
+        chosen = known(self.collection, names, "collection", "collection")
+        self._collection = self._client.get_collection(chosen, embedding_function=None)
+        self._fields = self.id.split(".")[1:] if self.id.startswith("metadata.") else []
+        self.entries = int(self._collection.count())
+        sample = self._collection.peek(1)["embeddings"] if self.entries else np.zeros((0, 0))
+        self.dimensions = int(np.asarray(sample).shape[1])
+        settings = self._collection.configuration
+        self._compare_by(str((settings.get("hnsw") or settings.get("spann"))["space"]))
+
+    def search(self, vector: Vectors, k: int) -> Hits:
+        """Distances of any space are smaller when nearer."""
+        include = ["distances", "metadatas"] if self._fields else ["distances"]
+        answer = self._collection.query(query_embeddings=vector[None], n_results=min(k, self.entries), include=include)
+        metadata = answer["metadatas"][0] if self._fields else None
+        return Hits(self._names(answer["ids"][0], metadata), [-float(value) for value in answer["distances"][0]])
+
+    def blocks(self, size: int = BLOCK) -> Iterator[tuple[list[str], Vectors]]:
+        """In the order of the collection."""
+        for start in range(0, self.entries, size):
+            rows = self._collection.get(limit=size, offset=start, include=["embeddings", "metadatas"])
+            yield self._names(rows["ids"], rows["metadatas"]), np.asarray(rows["embeddings"], dtype=np.float32)
+
+    def documents(self) -> set[str]:
+        """Without the vectors."""
+        rows = self._collection.get(include=["metadatas"] if self._fields else [])
+        return set(self._names(rows["ids"], rows["metadatas"]))
+
+    def close(self) -> None:
+        """Stops the system that Chroma keeps for each path."""
+        self._resources.close()
+
+    def _names(self, ids: list[str], metadata: Any) -> list[str]:
+        if not self._fields:
+            return [self._document(item) for item in ids]
+        return [self._document(field_of(entry, self._fields)) for entry in metadata]

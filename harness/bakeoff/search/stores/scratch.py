@@ -18,11 +18,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.file_lock import is_at, try_lock
-from bakeoff_providers.files import remove_drafts
+from bakeoff_providers.files import is_at, remove_drafts, try_lock
 from bakeoff_providers.weights import home
 
-from bakeoff.search.stores.pgvector_server import stop_servers
+from bakeoff.core.extensions import added, load_place
 
 PREFIX = "bakeoff-"
 LOCK = ".in-use"  # locked for as long as its process lives, however it ends
@@ -107,7 +106,8 @@ def _collected(folder: Path) -> bool:
 
 def _remove(folder: Path) -> None:
     """The lock goes last, so that what a kill leaves of this is collected too; notes of what is left elsewhere stay."""
-    stop_servers(folder)
+    for place in added("BEFORE_REMOVAL").values():
+        load_place(place)(folder)
     with contextlib.suppress(OSError):
         if any(folder.rglob(NOTE)):
             _remove_but_notes(folder)
@@ -133,7 +133,7 @@ def _remove_but_notes(folder: Path) -> None:
 
 def _follow_notes(folder: Path) -> None:
     for note in list(folder.rglob(NOTE)):
-        from bakeoff.search.stores.left_on_servers import drop_left
+        from bakeoff.search.stores.servers import drop_left
 
         with contextlib.suppress(OSError):
             drop_left(note)

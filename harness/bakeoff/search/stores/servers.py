@@ -1,18 +1,29 @@
-"""What adapters of servers share: whose processes they are, names that do not collide, and no secrets in a line-up."""
+"""What adapters of servers share: whose processes they are, names that do not collide, and no secrets in a line-up.
+
+What a run makes on a server is noted in its folder first: after a kill, the next run finds the note and drops it.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import ipaddress
 import os
 import socket
+import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from bakeoff_providers.errors import InputError
-from bakeoff_providers.secrets import passwords_in
+import msgspec
+from bakeoff_providers import stopping
+from bakeoff_providers.errors import BakeoffError, InputError
+from bakeoff_providers.secrets import passwords_in, secret_in_url, shown_url, without_secrets
+
+from bakeoff.core.files import read_json, write_json
+from bakeoff.search.stores import STORES
+from bakeoff.search.stores.scratch import NOTE
 
 CONNECT = 30  # seconds until a server has taken a connection
 ANSWER = 120  # seconds for one answer of a server
@@ -69,3 +80,77 @@ def _local(host: str) -> bool:
         return ipaddress.ip_address(socket.gethostbyname(host)).is_loopback
     except (OSError, ValueError):
         return False
+
+
+GIVEN_UP = 30 * 86_400.0  # seconds after which nobody looks for a server any more
+PATIENCE = 10.0  # seconds that a server gets to drop what is left on it
+CONNECTING = 1.0  # seconds that it gets to answer at all
+PORTS = {"postgresql": 5432, "postgres": 5432, "http": 80, "https": 443, "redis": 6379, "rediss": 6379}
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """The store, and how its server is found again: by options of a line-up, or by a variable. No secret is in it."""
+
+    store: str
+    variable: str
+    server: str
+    options: dict[str, str] = {}
+
+
+def note_made(folder: Path, store: str, address: str, variable: str, **options: str) -> None:
+    """Before a collection of this folder is made on a server; `options` open the store again, but for its address."""
+    by_variable = os.environ.get(variable, "") == address or secret_in_url(address) or "password" in address.lower()
+    if not by_variable:
+        options["url"] = address
+    write_json(folder / NOTE, Note(store=store, variable=variable, server=_shown(address), options=options))
+
+
+def note_dropped(folder: Path) -> None:
+    """The collection is gone, and nobody need look for it."""
+    (folder / NOTE).unlink(missing_ok=True)
+
+
+def drop_left(note: Path) -> None:
+    """Drops what the note of a dead run tells of. Where its server can't be asked now, the note stays for the next run.
+
+    The collection's name is made from the note's folder, so that a note can name nothing else, and only notes of this
+    user count.
+    """
+    if hasattr(os, "getuid") and note.stat().st_uid != os.getuid():
+        return
+    try:
+        left = read_json(note, Note)
+    except BakeoffError:
+        note.unlink(missing_ok=True)
+        return
+    if time.time() - note.stat().st_mtime > GIVEN_UP:
+        note.unlink(missing_ok=True)
+        return
+    address = left.options.get("url") or os.environ.get(left.variable, "")
+    if address and not stopping.stopped() and _shown(address) == left.server and _answers(address):
+        with contextlib.suppress(Exception):  # whatever a client raises: the next run tries again
+            stopping.in_time(lambda: _drop(left, note.parent), PATIENCE)
+
+
+def _drop(left: Note, folder: Path) -> None:
+    STORES.create(left.store, dimensions=1, folder=folder, **left.options).discard()
+
+
+def _answers(address: str) -> bool:
+    """Whether somebody listens there; True where the address does not say where that is."""
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname, parts.port or PORTS.get(parts.scheme)
+    except ValueError:
+        return False
+    if not host or not port:
+        return True
+    try:
+        socket.create_connection((host, port), CONNECTING).close()
+    except OSError:
+        return False
+    return True
+
+
+def _shown(address: str) -> str:
+    return without_secrets(shown_url(address))

@@ -11,10 +11,21 @@ import msgspec
 from bakeoff_providers.errors import InputError, place_words
 
 from bakeoff.core.data_files import read_data
+from bakeoff.core.facts import Fact, fact
 from bakeoff.core.files import check_keys_once, write_json
 from bakeoff.core.printable import counted, some
-from bakeoff.core.task import Document, DocumentChunking, Judgments, Query, Task, first_wrong_period
-from bakeoff.core.validity import AS_OF, FROM, TO, parse_day
+from bakeoff.core.task import (
+    AS_OF,
+    FROM,
+    TO,
+    Document,
+    DocumentChunking,
+    Judgments,
+    Query,
+    Task,
+    first_wrong_period,
+    parse_day,
+)
 from bakeoff.tasks import ground_truth as truth_file
 from bakeoff.tasks.formats.shared_options import Rel
 from bakeoff.tasks.ground_truth import GRADES, GroundTruth, one_of, read_truth
@@ -81,7 +92,7 @@ def count_categories(entries: Iterable[QueryEntry]) -> dict[str, int] | msgspec.
     return dict(Counter(entry.category for entry in entries if entry.category)) or msgspec.UNSET
 
 
-def read_articles(path: Path) -> tuple[ArticleFile, list[str]]:
+def read_articles(path: Path) -> tuple[ArticleFile, list[Fact]]:
     """An article file with no duplicate page and no empty summary, and its unknown keys."""
     content, notes = read_data(path, ArticleFile)
     seen: dict[str, int] = {}
@@ -143,7 +154,7 @@ def read_task(name: str, articles: Path, queries: Path, ground_truth: Path | Non
     _check_periods(corpus.articles, documents, articles, own=any(days))
     known = {str(page.page_id) for page in corpus.articles}
     truth = GroundTruth(grades={})
-    of_truth: list[str] = []
+    of_truth: list[Fact] = []
     if ground_truth is not None:
         truth, of_truth = read_truth(ground_truth, {entry.query_id for entry in asked.queries}, known)
     if truth.grades:
@@ -164,7 +175,7 @@ def read_task(name: str, articles: Path, queries: Path, ground_truth: Path | Non
     )
 
 
-def read_queries(path: Path) -> tuple[QueryFile, list[str]]:
+def read_queries(path: Path) -> tuple[QueryFile, list[Fact]]:
     """A query file in which every query has an id of its own and a text; unknown keys, and counts that are wrong."""
     content, notes = read_data(path, QueryFile)
     seen: dict[str, int] = {}
@@ -182,13 +193,14 @@ def read_queries(path: Path) -> tuple[QueryFile, list[str]]:
             raise InputError("query_text is empty", file=path, place=where, remedy="write one, or drop the query")
     if content.categories:
         there = count_categories(content.queries) or {}
-        wrong = [
-            f"{name} {content.categories.get(name, 0)} ({counted(there.get(name, 0), 'query')})"
-            for name in dict.fromkeys([*content.categories, *there])
-            if there.get(name, 0) != content.categories.get(name, 0)
-        ]
+        said = content.categories
+        wrong = [name for name in dict.fromkeys([*said, *there]) if there.get(name, 0) != said.get(name, 0)]
         if wrong:
-            notes.append(f"{path.name}: wrong counts in categories: {some(wrong, _NAMED)}")
+            named = wrong[:_NAMED]
+            given, found = ([counts.get(name, 0) for name in named] for counts in (said, there))
+            notes.append(
+                fact("wrong_counts", file=path.name, count=len(wrong), categories=named, given=given, found=found)
+            )
     return content, notes
 
 
@@ -238,20 +250,26 @@ def _grades_of(
     return grades
 
 
-def _doubts(entries: Sequence[QueryEntry], documents: Collection[str], rel: int, file: Path) -> list[str]:
+def _doubts(entries: Sequence[QueryEntry], documents: Collection[str], rel: int, file: Path) -> list[Fact]:
     """Grades in a query file that no document has, and expected results that its own grades call not relevant."""
-    lost, low = [], []
+    lost: list[tuple[str, str]] = []
+    low: list[tuple[str, str]] = []
     for entry in entries:
         grades = entry.relevance_annotations or {}
         expected = list(map(str, entry.expected_results or ()))
-        lost += [f"{entry.query_id} {name}" for name in dict.fromkeys([*expected, *grades]) if name not in documents]
-        low += [f"{entry.query_id} {name}" for name in expected if grades.get(name, rel) < rel]
+        lost += [(entry.query_id, name) for name in dict.fromkeys([*expected, *grades]) if name not in documents]
+        low += [(entry.query_id, name) for name in expected if grades.get(name, rel) < rel]
     notes = []
     if lost:
-        notes.append(f"{file.name}: {counted(len(lost), 'id')} without an article, left out: {some(lost, _NAMED)}")
+        notes.append(fact("unknown_graded", file=file.name, count=len(lost), **_pairs(lost)))
     if low:
-        notes.append(f"{file.name}: expected, but graded below {rel}; the grade counts: {some(low, _NAMED)}")
+        notes.append(fact("expected_below", file=file.name, rel=rel, count=len(low), **_pairs(low)))
     return notes
+
+
+def _pairs(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    """The first pairs of query and document, as arguments of a fact."""
+    return {"queries": [query for query, _ in pairs[:_NAMED]], "documents": [name for _, name in pairs[:_NAMED]]}
 
 
 def _check_repeated(

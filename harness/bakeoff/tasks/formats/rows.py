@@ -15,8 +15,7 @@ from bakeoff_providers.shapes import converted
 from bakeoff.core.corpus import collected
 from bakeoff.core.filters import parse_where
 from bakeoff.core.id_rows import IdRows
-from bakeoff.core.task import Drawn, Judgments, Query, Task, first_wrong_period
-from bakeoff.core.validity import parse_day
+from bakeoff.core.task import Drawn, Judgments, Query, Task, first_wrong_period, parse_day
 from bakeoff.tasks.formats.cells import BLOCK, Rows, column_of, id_of, text_of
 from bakeoff.tasks.formats.document_rows import DocumentColumns, UniqueIds, read_documents
 

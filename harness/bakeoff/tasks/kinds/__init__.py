@@ -12,8 +12,8 @@ from bakeoff_providers.registry import Registry
 from bakeoff_providers.shapes import converted
 
 from bakeoff.core.extensions import added
+from bakeoff.core.paths import task_description
 from bakeoff.core.task import Task
-from bakeoff.tasks.description import task_description
 
 if TYPE_CHECKING:
     from bakeoff.tasks.kinds.base import TaskKind

@@ -1,38 +1,96 @@
-"""What a kind of task supplies: how its queries and judgments come about, and which figures and files it adds."""
+"""What a kind of task supplies: how its queries and judgments come about, and which figures and files it adds.
+
+Rankings that were made elsewhere are JSON Lines of a query and its ranked ids, best first.
+"""
 
 from __future__ import annotations
 
 import datetime
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from bakeoff.core.figures import Section
-from bakeoff.core.ranking import Ranking
-from bakeoff.core.task import Query, Task
+import msgspec
+from bakeoff_providers.errors import InputError
+
+from bakeoff.core.facts import Remark, Section
+from bakeoff.core.figures import OwnColumn
+from bakeoff.core.files import read_bytes
+from bakeoff.core.ranking import Ranking, ordered
+from bakeoff.core.task import Query, Task, document_ids
 from bakeoff.embedding.given_vectors import GivenVectors
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores, join, score_queries
 from bakeoff.systems.base import CorpusVectors, System
 from bakeoff.systems.embedding import EmbeddingRow
-from bakeoff.tasks.rankings_file import read_rankings
+
+
+class RankedLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One line. Scores are optional: without them the order is the ranking, and nothing ties."""
+
+    query: str
+    ranked: list[str]
+    scores: list[float] | None = None
+
+
+def read_rankings(file: Path, task: Task) -> dict[str, Ranking]:
+    """One ranking per query, its own item left out; unknown queries and documents and repeated ones are errors."""
+    queries = {query.id: query for query in task.queries}
+    documents = set(document_ids(task.documents))
+    rankings: dict[str, Ranking] = {}
+    for number, line in enumerate(read_bytes(file).splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            entry = msgspec.json.decode(line, type=RankedLine)
+            if entry.query not in queries:
+                raise InputError(f"unknown query {entry.query!r}")
+            if entry.query in rankings:
+                raise InputError(f"duplicate query {entry.query!r}")
+            for document in entry.ranked:
+                if document not in documents:
+                    raise InputError(f"unknown document {document!r}")
+            ranking = _ranking(entry)
+        except (msgspec.DecodeError, InputError, UnicodeDecodeError) as error:
+            remedy = '{"query": "q1", "ranked": ["d2", "d1"], "scores": [0.9, 0.3]}'
+            raise InputError(str(error), file=file, place=f"line {number}", remedy=f"one line is {remedy}") from None
+        item = queries[entry.query].excluded
+        kept = [pair for pair in zip(ranking.ids, ranking.scores, strict=True) if pair[0] != item]
+        rankings[entry.query] = Ranking(tuple(document for document, _ in kept), tuple(score for _, score in kept))
+    return rankings
+
+
+def _ranking(entry: RankedLine) -> Ranking:
+    """By the scores where there are any; otherwise as listed, with scores that say the same."""
+    if entry.scores is None:
+        return ordered((document, 1.0 / rank) for rank, document in enumerate(entry.ranked, start=1))
+    if len(entry.scores) != len(entry.ranked):
+        raise InputError(f"{len(entry.scores)} scores for {len(entry.ranked)} ids")
+    if not all(math.isfinite(score) for score in entry.scores):
+        raise InputError("a score is not finite")
+    return ordered(zip(entry.ranked, entry.scores, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Extras:
     """What a kind adds to a result: figures for machines, tables for people, files of its own.
 
-    `failures` make the command fail once all is written; `also` is a folder that gets the files as well.
+    `columns` stand beside the deciding measure on a first screen; `reference` is the model that rows are compared with
+    in place of grades. `failures` make the command fail once all is written; `also` is a folder that gets the files
+    as well.
     """
 
     figures: Mapping[str, Any] = field(default_factory=dict)
     sections: Sequence[Section] = ()
     files: Mapping[str, str | bytes] = field(default_factory=dict)
-    warnings: Sequence[str] = ()
-    failures: Sequence[str] = ()
+    warnings: Sequence[Remark] = ()
+    failures: Sequence[Remark] = ()
     also: Path | None = None
+    columns: Sequence[OwnColumn] = ()
+    reference: str = ""
 
     def with_table(self, name: str, figures: Any, section: Section) -> Extras:
         """The same and one table more, its figures under this name."""
@@ -106,7 +164,8 @@ class TaskKind(ABC):
     `needs_full_ranking` asks for rankings down to the last document; `measures` are worked out besides those of the
     line-up; `free_health_check` says that free contenders can try the task before anything is spent; `judges_all`
     that a document without a grade is known to be irrelevant; `can_be_sampled` that a part of its documents is a task,
-    too; `refines` and `scores_itself` that `refine` and `score` are its own.
+    too; `refines` and `scores_itself` that `refine` and `score` are its own. `unit` and `item` are what it calls a
+    query and a document, `measure_names` what it calls families of measures.
     """
 
     name: ClassVar[str]
@@ -117,6 +176,9 @@ class TaskKind(ABC):
     can_be_sampled: ClassVar[bool] = False
     refines: ClassVar[bool] = False
     scores_itself: ClassVar[bool] = False
+    unit: ClassVar[str] = "query"
+    item: ClassVar[str] = "document"
+    measure_names: ClassVar[Mapping[str, str]] = {}
     paths: ClassVar[tuple[str, ...]] = ()  # options that are files; `--set` takes them from the current folder
 
     def __init_subclass__(cls) -> None:
@@ -127,6 +189,12 @@ class TaskKind(ABC):
     def __init__(self, name: str, base: Path, targets: Mapping[str, float]) -> None:
         self.task_name, self.base, self.targets = name, base, targets
         self.about = ""  # what the task is, in one sentence, where its description says it
+
+    @classmethod
+    def measure_label(cls, measure: Measure) -> str:
+        """What reports call a measure."""
+        family, at, cut = str(measure).partition("@")
+        return f"{cls.measure_names[family]}{at}{cut}" if family in cls.measure_names else measure.label
 
     @property
     def models(self) -> tuple[EmbeddingRow, ...]:
@@ -171,7 +239,7 @@ class TaskKind(ABC):
 
     @property
     def no_verdict(self) -> str:
-        """Why rows can't be compared with each other; empty where they can."""
+        """The id of why rows can't be compared with each other; empty where they can."""
         return ""
 
     def read(

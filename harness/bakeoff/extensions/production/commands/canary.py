@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from bakeoff_providers.errors import InputError, Unavailable
 
-from bakeoff.cli.checks import JsonOption, MetricsOption, deliver
-from bakeoff.cli.shared_options import DryRun, Force, MaxCost, check_file, parse_settings, say
+from bakeoff.cli.shared_options import (
+    DryRun,
+    Force,
+    JsonOption,
+    MaxCost,
+    MetricsOption,
+    check_file,
+    deliver,
+    parse_settings,
+    say,
+)
 
 if TYPE_CHECKING:
     from bakeoff_providers.base import Provider
@@ -45,7 +54,7 @@ def record(
 ) -> None:
     """Embed pinned texts a few times and keep the vectors, with the noise of this provider."""
     from bakeoff.extensions.production import canary as recordings
-    from bakeoff.extensions.production.canary_check import file_for
+    from bakeoff.extensions.production.canary import file_for
     from bakeoff.results.check import Check
 
     options = parse_settings(set_, "dimensions=512")
@@ -82,15 +91,16 @@ def check(
     metrics_file: MetricsOption = None,
 ) -> None:
     """Ask again; 1 if the model changed behind its name, and how."""
+    from bakeoff.extensions.production.canary import check as compare
     from bakeoff.extensions.production.canary import load
-    from bakeoff.extensions.production.canary_check import check as compare
 
     known, watched = load(recording), _task(task)
     options = {**known.head.options, **parse_settings(set_, "base_url=http://127.0.0.1:8080/v1")}
 
     def run() -> Check:
         asked = _provider(known.head.provider, known.head.model, options)
-        _announce(asked, [*(list(known.head.texts) * calls), *_texts_of(watched, documents=False)], max_cost)
+        most = 2 * calls  # an alarm is checked by asking again
+        _announce(asked, [*(list(known.head.texts) * most), *_texts_of(watched, documents=False)], max_cost, "at most ")
         try:
             return compare(known, asked, calls=calls, task=watched)
         finally:
@@ -129,13 +139,16 @@ def _provider(name: str, model: str | None, options: dict[str, Any]) -> Provider
     return PROVIDERS.create(name, **({"model": model} if model else {}), **options)
 
 
-def _announce(provider: Provider, texts: list[CanaryText], max_cost: float | None) -> None:
+def _announce(provider: Provider, texts: list[CanaryText], max_cost: float | None, most: str = "") -> None:
     """What it will cost, before it is spent."""
     from bakeoff.extensions.production.canary import estimate
 
     tokens, dollars = estimate(texts, provider.card, 1)
     price = "no price is known" if dollars is None else f"about ${dollars:.4f}"
-    say(f"asking for {len(texts)} texts, about {tokens:.0f} tokens: {'free' if provider.local else price}", err=True)
+    say(
+        f"asking for {most}{len(texts)} texts, about {tokens:.0f} tokens: {'free' if provider.local else price}",
+        err=True,
+    )
     if max_cost is not None and dollars is None and not provider.local:
         raise InputError("no price is known", place="--max-cost", remedy="give it: --set price=0.02")
     if max_cost is not None and dollars is not None and dollars > max_cost:

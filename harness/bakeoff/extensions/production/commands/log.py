@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.cli.checks import JsonOption, MetricsOption, deliver
 from bakeoff.cli.shared_options import (
     ColumnOption,
     Force,
+    JsonOption,
     LineupOption,
+    MetricsOption,
     ResultArgument,
     check_file,
+    deliver,
     lineup_path,
     parse_columns,
 )

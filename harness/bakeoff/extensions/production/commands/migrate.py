@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bakeoff.cli.checks import JsonOption, MetricsOption, deliver
-from bakeoff.cli.shared_options import LineupOption, MaxCost, Offline, lineup_path
+from bakeoff.cli.shared_options import JsonOption, LineupOption, MaxCost, MetricsOption, Offline, deliver, lineup_path
 
 if TYPE_CHECKING:
     from bakeoff.results.check import Check
@@ -38,8 +37,8 @@ def plan(
     """Say what each way of changing finds and costs; 1 if the new model is worse."""
     from bakeoff.core.paths import vectors_folder
     from bakeoff.evaluation.measures import Measure
+    from bakeoff.extensions.production.migrate import plan as advise
     from bakeoff.extensions.production.migrate import sides, ways
-    from bakeoff.extensions.production.migrate_plan import plan as advise
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.running.settings import Settings
     from bakeoff.statistics.averaging import averaging_of

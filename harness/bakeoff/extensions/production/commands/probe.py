@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from bakeoff_providers.errors import InputError, Unavailable
 
-from bakeoff.cli.checks import JsonOption, MetricsOption, deliver
-from bakeoff.cli.shared_options import parse_settings
-from bakeoff.search.existing import EXISTING
+from bakeoff.cli.shared_options import JsonOption, MetricsOption, deliver, parse_settings
+from bakeoff.search.stores.existing import EXISTING
 
 if TYPE_CHECKING:
     from bakeoff.extensions.production.probe import ProbeQueries
     from bakeoff.results.check import Check
-    from bakeoff.search.existing.base import ExistingIndex
+    from bakeoff.search.stores.existing import ExistingIndex
 
 OWN_ARGUMENTS = ("existing", "collection", "metric")  # what --set need not say
 
@@ -33,8 +32,8 @@ def probe(
         typer.Option("--set", help="Other options of the index (`bakeoff options STORE`), as key=value."),
     ] = None,
     metric: Annotated[
-        Literal["cosine", "l2", "ip"], typer.Option(help="The distance that the index was built for.")
-    ] = "cosine",
+        Literal["cosine", "l2", "ip"] | None, typer.Option(help="Where the index does not say it: its distance.")
+    ] = None,
     vectors: Annotated[Path | None, typer.Option(help="Ask with these (.npy) instead of stored ones.")] = None,
     provider: Annotated[str | None, typer.Option(help="Embeds the queries of --task or --log.")] = None,
     model: Annotated[str | None, typer.Option(help="Default: the provider's own.")] = None,
@@ -66,14 +65,14 @@ def probe(
             else:
                 with asking(store):
                     queries = stored_queries(index, size, seed)
-            return compare(index, queries, k=k, metric=metric, min_recall=min_recall)
+            return compare(index, queries, k=k, min_recall=min_recall)
         finally:
             index.close()
 
     deliver("probe", check, as_json=as_json, metrics_file=metrics_file)
 
 
-def _index(store: str, existing: str, collection: str, metric: str, where: dict[str, Any]) -> ExistingIndex:
+def _index(store: str, existing: str, collection: str, metric: str | None, where: dict[str, Any]) -> ExistingIndex:
     from bakeoff.lineup.checks import check_no_password
 
     index = EXISTING.get(store)
@@ -83,8 +82,7 @@ def _index(store: str, existing: str, collection: str, metric: str, where: dict[
     settings = [option.name for option in EXISTING.options(store) if option.name not in OWN_ARGUMENTS]
     if wrong := set(where) - set(settings):
         raise InputError(f"{min(wrong)!r} can't be set", place="--set", remedy=_one_of(settings))
-    by = {"metric": metric} if index.asked_by_metric else {}
-    return EXISTING.create(store, existing=existing, collection=collection, **by, **where)
+    return EXISTING.create(store, existing=existing, collection=collection, metric=metric or "", **where)
 
 
 def _queries(
@@ -97,7 +95,7 @@ def _queries(
     from bakeoff.extensions.production.probe import ProbeQueries
 
     if vectors is not None:
-        from bakeoff.embedding.vector_files.npy import read_vectors
+        from bakeoff_providers.arrays import read_vectors
 
         return ProbeQueries(vectors.name, read_vectors(vectors)[:size])
     texts, source = _texts(task, log, size, seed)
@@ -106,7 +104,7 @@ def _queries(
         raise Unavailable(reason)
     embedder = Embedder(PROVIDERS.create(provider, **({"model": model} if model else {})))
     try:
-        return ProbeQueries(source, embedder.embed(texts, Role.QUERY))
+        return ProbeQueries(source, embedder.embed_raw(list(dict.fromkeys(texts)), Role.QUERY, lambda _: None)[0])
     finally:
         embedder.close()
 

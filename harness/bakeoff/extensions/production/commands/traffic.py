@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.cli.checks import JsonOption, MetricsOption, deliver
-from bakeoff.cli.shared_options import ColumnOption, parse_columns
+from bakeoff.cli.shared_options import ColumnOption, JsonOption, MetricsOption, deliver, parse_columns
 
 LogArgument = Annotated[Path, typer.Argument(help="The log: CSV, JSONL or parquet, one row per list that was shown.")]
 
@@ -22,7 +21,7 @@ def interleave(
     metrics_file: MetricsOption = None,
 ) -> None:
     """Say which of two interleaved systems people click; 1 if they prefer a, the one in use."""
-    from bakeoff.extensions.production.interleave_analysis import analyse, read_interleaved
+    from bakeoff.extensions.production.traffic import analyse, read_interleaved
     from bakeoff.tasks.search_log import LogColumns
 
     columns = LogColumns.named(parse_columns(column))
@@ -52,7 +51,7 @@ def ab(
     metrics_file: MetricsOption = None,
 ) -> None:
     """Compare two arms of a log; 1 if the treatment is worse or the split is not as planned."""
-    from bakeoff.extensions.production.ab import compare_arms
+    from bakeoff.extensions.production.traffic import compare_arms
     from bakeoff.tasks.search_log import LogColumns
 
     columns, shares = LogColumns.named(parse_columns(column)), _split(split)

@@ -47,7 +47,7 @@ def adjudicate(
 ) -> None:
     """Settle what annotators disagree on, then write the ground truth."""
     from bakeoff.core.printable import counted
-    from bakeoff.extensions.testsets.adjudicate import Adjudication
+    from bakeoff.extensions.testsets.agreement import Adjudication
     from bakeoff.tasks.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
@@ -111,8 +111,7 @@ def serve_page(
     import webbrowser
 
     from bakeoff.core.printable import counted
-    from bakeoff.extensions.testsets.annotate import Server
-    from bakeoff.extensions.testsets.grading_session import GradingSession
+    from bakeoff.extensions.testsets.annotate import GradingSession, Server
 
     session = GradingSession(folder, annotator_name(who), pairs)
     folder.check_own()

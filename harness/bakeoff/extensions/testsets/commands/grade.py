@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,11 +29,23 @@ from bakeoff.cli.shared_options import (
     say_commands,
 )
 from bakeoff.extensions.testsets.commands.annotate import OpenPage, Port, Who, serve_page, write_truth
-from bakeoff.extensions.testsets.commands.chat import ChatOption, ModelOption, chat_askers, echo_estimate, echo_usage
-from bakeoff.extensions.testsets.commands.pairs_to_grade import AllBelow, Depth, Ungraded, pairs_to_grade, rankings_for
+from bakeoff.extensions.testsets.commands.pairs_to_grade import (
+    AllBelow,
+    ChatOption,
+    Depth,
+    ModelOption,
+    Ungraded,
+    chat_askers,
+    echo_estimate,
+    echo_usage,
+    pairs_to_grade,
+    rankings_for,
+)
+from bakeoff.extensions.testsets.ppi import CorrectedMean
 
 if TYPE_CHECKING:
     from bakeoff.extensions.testsets.label_next import Candidate
+    from bakeoff.report.grid import Grid
     from bakeoff.tasks.annotations import QueryDocument
     from bakeoff.tasks.task_folder import TaskFolder
 
@@ -50,7 +62,7 @@ def export_(
 ) -> None:
     """Write the pairs to grade into a table with an empty column for the grade; `grade import` takes it back."""
     from bakeoff.core.printable import counted
-    from bakeoff.extensions.testsets.grade_export import check_table, write_pairs
+    from bakeoff.extensions.testsets.grade_tables import check_table, write_pairs
     from bakeoff.tasks.task_folder import TaskFolder
 
     check_table(out)
@@ -80,7 +92,7 @@ def import_(
 ) -> None:
     """Take grades that somebody gave elsewhere, as those of one annotator; rows without a grade are left out."""
     from bakeoff.core.printable import counted
-    from bakeoff.extensions.testsets.grade_import import import_grades
+    from bakeoff.extensions.testsets.grade_tables import import_grades
     from bakeoff.tasks.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
@@ -181,7 +193,6 @@ def corrected_(
     from bakeoff.extensions.testsets.corrected import correct, grades_by
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import console
-    from bakeoff.report.corrected import corrected_table
     from bakeoff.tasks.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
@@ -302,3 +313,26 @@ def _alone(candidate: Candidate) -> str:
     if candidate.closes == float("inf"):
         return f"a {candidate.grade} parts {behind} and {ahead}"
     return f"a {candidate.grade} closes {candidate.closes:.0%} of the gap of {behind} to {ahead}"
+
+
+def corrected_table(rows: Sequence[tuple[str, CorrectedMean, CorrectedMean, CorrectedMean]], differences: bool) -> Grid:
+    """A row for each contender or pair."""
+    from rich.text import Text
+
+    from bakeoff.report.grid import Figures, Grid
+
+    what = "difference" if differences else "contender"
+    table = Grid(
+        [
+            what,
+            Figures("people only [95%]"),
+            Figures("corrected [95%]"),
+            Figures("model's weight"),
+            Figures("model alone, not corrected"),
+        ]
+    )
+    sign = "+" if differences else ""
+    for name, people, corrected, model in rows:
+        spans = [f"{e.value:{sign}.4f} [{e.low:{sign}.3f}, {e.high:{sign}.3f}]" for e in (people, corrected)]
+        table.add_row(Text(name), *spans, f"{corrected.weight:.2f}", f"{model.value:{sign}.4f}")
+    return table

@@ -25,7 +25,7 @@ from bakeoff.cli.shared_options import (
     say_list,
     warn,
 )
-from bakeoff.extensions.testsets.commands.chat import ChatOption, chat_askers, echo_estimate, echo_usage
+from bakeoff.extensions.testsets.commands.pairs_to_grade import ChatOption, chat_askers, echo_estimate, echo_usage
 
 if TYPE_CHECKING:
     from bakeoff.calls.ask import Asker
@@ -64,7 +64,7 @@ def generate(
     from bakeoff.core.files import write_json
     from bakeoff.core.printable import counted
     from bakeoff.extensions.testsets import generate as build
-    from bakeoff.extensions.testsets.drafts import GenerationRequest
+    from bakeoff.extensions.testsets.generate import GenerationRequest
     from bakeoff.extensions.testsets.new_task import check_new, queries_file, write_task
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars

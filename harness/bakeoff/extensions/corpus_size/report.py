@@ -1,0 +1,157 @@
+"""Scores against the size of the corpus, in sentences, as a table and as a page with a chart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bakeoff.core.files import write_atomic
+from bakeoff.evaluation.measures import Measure
+from bakeoff.extensions.corpus_size.growth import Extrapolation
+from bakeoff.extensions.corpus_size.study import CorpusSizes, Growth, Point
+from bakeoff.report import charts as drawing
+from bakeoff.report.charts import SERIES, Chart, colour_of, guarded, inline, var
+from bakeoff.report.frame import Head, document
+from bakeoff.report.notes import task_called
+
+BESIDE = 8  # pixels between the estimates of two contenders
+TITLE = "Score against the size of the corpus"
+
+
+def heading(sizes: CorpusSizes) -> str:
+    """What was measured, and over what."""
+    weighting = f"{sizes.weighting}, " if sizes.weighting else ""
+    return (
+        f"{sizes.name}: {task_called(sizes.task)}, {_measure(sizes)} [95%] over {sizes.queries} queries, {weighting}"
+        f"nested samples by seed {sizes.seed}; every document with a grade is in each of them"
+    )
+
+
+def heads(sizes: CorpusSizes) -> list[Head]:
+    """The sizes, and the one that is an estimate."""
+    target = [Head(f"estimate for {sizes.target:,}")] if sizes.target else []
+    return [Head("contender", is_text=True), *(Head(f"{size:,}") for size in sizes.sizes), *target]
+
+
+def cells(sizes: CorpusSizes) -> list[list[str]]:
+    """A row for each contender, the best at the full size first."""
+    return [
+        [row.label, *map(_interval, row.points), *([_interval(row.estimate)] if sizes.target else [])]
+        for row in _ordered(sizes)
+    ]
+
+
+def sentences(sizes: CorpusSizes) -> list[str]:
+    """Who was not run, who overtakes whom, and what an estimate is."""
+    lost = [f"{label}: not run: {reason}" for label, reason in sizes.not_run.items()]
+    changes = sizes.changes or ["No contender overtakes another from one size to the next."]
+    if not sizes.target:
+        return [*lost, *changes]
+    if not any(row.estimate for row in sizes.rows):
+        needs = "No estimate: it needs three sizes or more, a measure from 0 to 1, and means between these."
+        return [*lost, *changes, needs]
+    estimates = (
+        "Estimates: halfway between lines in log N through the means and through their log odds; brackets span "
+        "the 95% prediction intervals of both. They assume that further documents are like these."
+    )
+    return [*lost, *changes, estimates]
+
+
+def render(sizes: CorpusSizes, target: Path) -> list[str]:
+    """Writes the page; a sentence for what could not be drawn."""
+    drawn = [guarded("corpus-size", TITLE, lambda: chart(sizes))] if drawing.available() and sizes.rows else []
+    write_atomic(target, page(sizes, drawn))
+    missing = [] if drawing.available() else [drawing.MISSING]
+    return [*missing, *(each.failure for each in drawn if each.failure)]
+
+
+def page(sizes: CorpusSizes, drawn: Sequence[Chart]) -> str:
+    """One file that needs no network."""
+    content = {
+        "name": sizes.name,
+        "heading": heading(sizes),
+        "sentences": sentences(sizes),
+        "palette": _palette(sizes),
+        "heads": heads(sizes),
+        "cells": cells(sizes),
+    }
+    empty: dict[str, list[Any]] = {"rows": [], "pairs": [], "queries": [], "limits": [], "contenders": []}
+    return document("corpus_size.html", content, empty, drawn, Path(__file__).parent)
+
+
+def chart(sizes: CorpusSizes) -> Chart:
+    """Lines with bands through what was measured; dashed, hollow and with a bar what is estimated."""
+    import altair as alt
+
+    colour = colour_of(_palette(sizes))
+    axis = alt.Axis(tickCount=5, grid=False, labelOverlap=True, format=",d")
+    x = alt.X("documents:Q", title="documents (log)", scale=alt.Scale(type="log", nice=False, padding=24), axis=axis)
+    y = alt.Y("mean:Q", title=_measure(sizes), scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=6))
+    low = alt.Y("low:Q", title=_measure(sizes))
+    tip = [alt.Tooltip("model:N", title="contender"), alt.Tooltip("documents:Q", format=",d"), "what:N",
+           *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("mean", "low", "high"))]  # fmt: skip
+    measured = alt.Chart(inline([_record(row, point) for row in sizes.rows for point in row.points]))
+    layers: list[alt.Chart] = [
+        measured.mark_area(opacity=0.08).encode(x=x, y=low, y2="high:Q", color=colour),
+        measured.mark_line(strokeWidth=2).encode(x=x, y=y, color=colour),
+        measured.mark_point(filled=True, size=50, opacity=1).encode(x=x, y=y, color=colour, tooltip=tip),
+    ]
+    caption = "Bands are 95% intervals over the queries."
+    beyond = [(row, row.estimate) for row in sizes.rows if row.estimate]
+    if beyond and sizes.target:
+        for place, (row, estimate) in enumerate(beyond):
+            aside = (place - (len(beyond) - 1) / 2) * min(BESIDE, BESIDE * SERIES / len(beyond))
+            line = alt.Chart(inline([_record(row, row.points[-1]), _record(row, estimate)]))
+            end = alt.Chart(inline([_record(row, estimate)]))
+            layers += [
+                line.mark_line(strokeWidth=1.5, strokeDash=[5, 4]).encode(x=x, y=y, color=colour),
+                end.mark_rule(strokeWidth=1.5, xOffset=aside).encode(x=x, y=low, y2="high:Q", color=colour),
+                end.mark_point(filled=False, size=70, strokeWidth=2, opacity=1, xOffset=aside).encode(
+                    x=x, y=y, color=colour, tooltip=tip
+                ),
+            ]
+        mark = alt.Chart(inline([{"documents": sizes.target, "what": f"estimate for {sizes.target:,}"}]))
+        layers += [
+            mark.mark_text(align="right", dx=-14, baseline="top", color=var("warn")).encode(
+                x=x, y=alt.value(2), text="what:N"
+            ),
+            mark.mark_rule(strokeDash=[4, 3], color=var("warn"), opacity=0.5).encode(x=x),
+        ]
+        caption += (
+            f" Dashed, to {sizes.target:,} documents: an estimate that nobody measured; its bar is the span of two "
+            "95% prediction intervals."
+        )
+    return Chart("corpus-size", TITLE, caption, [alt.layer(*layers).properties(height=380)])
+
+
+def _record(row: Growth, point: Point | Extrapolation) -> dict[str, Any]:
+    what = "measured" if isinstance(point, Point) else "estimate"
+    return {
+        "model": row.label,
+        "documents": point.documents,
+        "what": what,
+        "mean": point.mean,
+        "low": point.low,
+        "high": point.high,
+    }
+
+
+def _ordered(sizes: CorpusSizes) -> list[Growth]:
+    return sorted(sizes.rows, key=lambda row: -row.points[-1].mean)
+
+
+def _palette(sizes: CorpusSizes) -> dict[str, str]:
+    return {row.label: f"c{place % SERIES}" for place, row in enumerate(_ordered(sizes))}
+
+
+def _measure(sizes: CorpusSizes) -> str:
+    return Measure.parse(sizes.measure).label
+
+
+def _interval(point: Point | Extrapolation | None) -> str:
+    if point is None:
+        return "–"
+    if point.low is None or point.high is None:
+        return f"{point.mean:.3f}"
+    return f"{point.mean:.3f} [{point.low:.3f}, {point.high:.3f}]"

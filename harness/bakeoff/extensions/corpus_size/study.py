@@ -1,0 +1,192 @@
+"""Scores against the size of the corpus: nested samples from the same vectors, and what they come to beyond."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations, pairwise
+
+import msgspec
+import numpy as np
+from bakeoff_providers.errors import InputError
+from numpy.typing import NDArray
+
+from bakeoff.core.arrays import Values
+from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.measures.base import figure_of
+from bakeoff.extensions.corpus_size.growth import Extrapolation, extrapolate
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.running.runner import Outcome, run
+from bakeoff.running.settings import Settings
+from bakeoff.statistics.averaging import WEIGHTED, Averaging, averaging_of
+from bakeoff.statistics.columns import differences_of
+from bakeoff.statistics.constants import ALPHA
+from bakeoff.statistics.tests import holm_of_distinct, hypothesis_of
+from bakeoff.tasks.sample import needed
+
+SMALLEST = 64  # the smallest sample is at least this part of the corpus
+
+
+class Point(msgspec.Struct, frozen=True):
+    """The mean over the queries at one size, with its interval."""
+
+    documents: int
+    mean: float
+    low: float | None
+    high: float | None
+
+
+class Growth(msgspec.Struct, frozen=True):
+    """One contender at every size, and the estimate at the size that was asked for."""
+
+    label: str
+    points: list[Point]
+    estimate: Extrapolation | None = None
+
+
+class CorpusSizes(msgspec.Struct, frozen=True, kw_only=True):
+    """What `bakeoff corpus-size` found; `changes` say who overtakes whom, `weighting` what counts as a query.
+
+    `target` is the size that estimates are for.
+    """
+
+    name: str
+    task: str
+    measure: str
+    queries: int
+    seed: int
+    sizes: list[int]
+    rows: list[Growth]
+    changes: list[str]
+    not_run: dict[str, str] = {}
+    weighting: str = ""
+    target: int | None = None
+
+
+def corpus_sizes(
+    lineup: Lineup, settings: Settings, sizes: Sequence[int] = (), documents: int | None = None
+) -> CorpusSizes:
+    """Runs all documents first, so that every vector is there, and then ever smaller samples of them."""
+    once = replace(lineup, rounds=1)
+    whole = run(once, settings)
+    total, fewest = len(whole.task.documents), len(needed(whole.task))
+    chosen = [*(sizes or usual_sizes(total, fewest)), total]
+    if any(not fewest <= size <= total for size in chosen):
+        raise InputError(
+            f"sizes must be from {fewest} (documents with a grade) to {total}", place="--sizes", remedy="leave it out"
+        )
+    chosen = sorted(set(chosen))
+    lost = {row.contender.label: row.reason for row in whole.not_run}
+    scores, ran = {total: _scores(whole)}, [row.contender.label for row in whole.ran]
+    name, drawn = whole.task.name, [query.drawn for query in whole.task.queries]
+    del whole  # its corpus and rankings would stay beside those of each sample
+    for size in chosen[:-1]:
+        sample = run(once, replace(settings, sample_documents=size))
+        scores[size] = _scores(sample)
+        for row in sample.not_run:
+            lost.setdefault(row.contender.label, f"with {size:,} documents: {row.reason}")
+        del sample
+    labels = [label for label in ran if all(label in by_label for by_label in scores.values())]
+    tables = {label: np.stack([scores[size][label] for size in chosen]) for label in labels}
+    averaging = averaging_of(drawn, lineup.seed)
+    return CorpusSizes(
+        name=lineup.name,
+        task=name,
+        measure=str(lineup.primary),
+        queries=len(drawn),
+        seed=lineup.seed,
+        sizes=chosen,
+        rows=[_growth(label, table, chosen, documents, averaging, lineup.primary) for label, table in tables.items()],
+        changes=order_changes(tables, chosen, averaging, bounded=lineup.primary.bounded),
+        not_run=lost,
+        weighting="" if averaging.weights is None else WEIGHTED,
+        target=documents,
+    )
+
+
+def usual_sizes(total: int, fewest: int) -> list[int]:
+    """Of 100, 300, 1,000, 3,000 … those from a 64th of the corpus on, and never fewer than hold what is judged."""
+    steps = [step * 10**power for power in range(2, 10) for step in (1, 3)]
+    return [size for size in steps if max(fewest, total / SMALLEST) <= size < total]
+
+
+def order_changes(
+    tables: dict[str, Values], sizes: Sequence[int], averaging: Averaging, *, bounded: bool = True
+) -> list[str]:
+    """Who overtakes whom between which sizes, and from which size on the queries show it.
+
+    Holm's correction is over every size of every distinct pair that changes places: each is looked at for a lead.
+    """
+    changing: list[tuple[str, str, Values, list[range]]] = []
+    for a, b in combinations(tables, 2):
+        ahead = np.round([averaging.mean(values) for values in tables[a] - tables[b]], 12)  # no lead by rounding
+        stretches = _stretches(ahead)
+        if len(stretches) > 1:
+            changing.append((a, b, ahead, stretches))
+    if not changing:
+        return []
+    first = np.concatenate([tables[a] for a, _, _, _ in changing])
+    second = np.concatenate([tables[b] for _, b, _, _ in changing])
+    pairs = [(at, len(first) + at) for at in range(len(first))]
+    tested = averaging.differences(np.concatenate((first, second)).T, pairs, bounded=bounded)
+    asked = [hypothesis_of(one) for one in differences_of(first, second)]
+    shown = (holm_of_distinct(tested.p, asked) <= ALPHA).reshape(len(changing), len(sizes))
+    return [
+        _overtaking((a, b), ahead, shown[at], sizes, pair)
+        for at, (a, b, ahead, stretches) in enumerate(changing)
+        for pair in pairwise(stretches)
+    ]
+
+
+def _stretches(ahead: Values) -> list[range]:
+    """The sizes, cut where the lead changes hands; a size without a lead belongs to the stretch before it."""
+    leads = np.flatnonzero(ahead)
+    starts = [0, *(int(after) for before, after in pairwise(leads) if ahead[before] * ahead[after] < 0)]
+    return [range(start, stop) for start, stop in zip(starts, [*starts[1:], len(ahead)], strict=True)]
+
+
+def _overtaking(
+    labels: tuple[str, str],
+    ahead: Values,
+    shown: NDArray[np.bool_],
+    sizes: Sequence[int],
+    stretches: tuple[range, range],
+) -> str:
+    """One change of places: where it happened, the nearest size before that shows a lead and the first one after."""
+    before, after = stretches
+    last, first = max(at for at in before if ahead[at]), after[0]
+    loser, winner = labels if ahead[last] > 0 else labels[::-1]
+    led = next((sizes[at] for at in reversed(before) if shown[at]), None)
+    leads = next((sizes[at] for at in after if shown[at]), None)
+    if led and leads:
+        sure = f"the queries show {loser} ahead with {led:,} and {winner} ahead with {leads:,}"
+    elif led:
+        sure = f"the queries show {loser} ahead with {led:,}, and not {winner} after it"
+    elif leads:
+        sure = f"the queries show {winner} ahead with {leads:,}, and not {loser} before it"
+    else:
+        sure = "the queries show neither ahead"
+    return (
+        f"{winner} is behind {loser} with {sizes[last]:,} documents ({-abs(ahead[last]):+.3f}) and ahead with "
+        f"{sizes[first]:,} ({abs(ahead[first]):+.3f}): {sure}."
+    )
+
+
+def _scores(outcome: Outcome) -> dict[str, Values]:
+    return {row.contender.label: row.scores[outcome.lineup.primary] for row in outcome.ran}
+
+
+def _growth(
+    label: str, table: Values, sizes: Sequence[int], documents: int | None, averaging: Averaging, measure: Measure
+) -> Growth:
+    low, high = averaging.intervals(table.T, measure.bounded)
+    points = [
+        Point(
+            size, measure.figure(averaging.mean(table[at])), figure_of(measure, low[at]), figure_of(measure, high[at])
+        )
+        for at, size in enumerate(sizes)
+    ]
+    if not documents or not measure.bounded:  # both lines of an estimate are for scores from 0 to 1
+        return Growth(label, points)
+    alike = np.stack([averaging.linear(values) for values in table])
+    return Growth(label, points, extrapolate(alike, sizes, documents))

@@ -1,0 +1,374 @@
+"""`bakeoff sweep`, `bakeoff loadtest` and `bakeoff footprint`: stores alone, over one set of vectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from bakeoff_providers.errors import InputError, StoreError, Unavailable
+
+from bakeoff.cli.shared_options import (
+    MOST_ROUNDS,
+    DryRun,
+    LineupArgument,
+    MaxCost,
+    OutOption,
+    check_folder,
+    lineup_path,
+    parse_repeated,
+    say,
+    warn,
+)
+from bakeoff.cli.streams import echo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bakeoff_providers.base import Provider
+
+    from bakeoff.extensions.storelab.tables import Sheet
+    from bakeoff.extensions.storelab.vector_sample import VectorSample
+
+
+def write_sheet(
+    out: Path, what: str, content: object, sheet: Sheet, draw: Callable[[Path], list[str]] = lambda _folder: []
+) -> None:
+    """All files of one result, in a folder that appears under its name only when it is complete."""
+    import datetime
+
+    from bakeoff.core.files import write_atomic, write_folder, write_json
+    from bakeoff.extensions.storelab.tables import markdown, terminal
+    from bakeoff.report.console import console
+
+    folder = out / f"{datetime.datetime.now(datetime.UTC):%Y%m%d-%H%M%S}-{what}"
+
+    def fill(draft: Path) -> None:
+        write_json(draft / f"{what}.json", content)
+        write_atomic(draft / f"{what}.md", markdown(sheet, draw(draft)))
+
+    folder = write_folder(folder, fill)
+    console().print(terminal(sheet))
+    echo(f"\nWritten to {folder}/")
+
+
+BATCHES, CLIENTS, LENGTHS = (1, 16, 64), (1, 4), (20, 200)
+
+
+def load_endpoint(
+    name: str,
+    model: str,
+    options: list[str],
+    *,
+    batches: list[int],
+    clients: list[int],
+    words: list[int],
+    requests: int,
+    documents: int,
+    max_cost: float | None,
+    dry_run: bool,
+    out: Path,
+) -> None:
+    """Says what the test costs, then sends it; more than --max-cost is refused before anything is sent."""
+    from bakeoff.calls.budget import Budget
+    from bakeoff.extensions.storelab.provider_load import check_provider, estimate, load_provider, settings_of
+    from bakeoff.extensions.storelab.provider_table import provider_sheet
+    from bakeoff.report.console import Bars
+
+    provider = _provider(name, model, options)
+    try:
+        check_provider(provider)
+        settings = settings_of(batches or BATCHES, clients or CLIENTS, words or LENGTHS)
+        expected = estimate(provider, settings, requests)
+        cost = "no price is known" if expected.usd is None else f"about ${expected.usd:.4f}"
+        echo(
+            f"{len(settings)} settings, {expected.requests:,} requests, about {expected.tokens:,.0f} tokens: "
+            f"{'runs here, for free' if provider.local else cost}",
+            err=True,
+        )
+        if max_cost is not None and expected.usd is None and not provider.local:
+            raise InputError("no price is known", place="--max-cost", remedy="give it: --set price=0.02")
+        if max_cost is not None and expected.usd is not None and expected.usd > max_cost:
+            raise InputError(
+                f"the test would cost about ${expected.usd:.4f}, more than ${max_cost:g}",
+                place="--max-cost",
+                remedy="ask for fewer --requests or smaller batches",
+            )
+        if dry_run:
+            return
+        budget = Budget(max_cost) if max_cost is not None else None
+        measured = load_provider(
+            provider, settings, requests=requests, documents=documents, budget=budget, progress=Bars()
+        )
+    finally:
+        provider.close()
+    if not any(level.requests for level in measured.levels):
+        raise StoreError(f"no request was answered, so nothing was written\n  {measured.sentences[-1]}")
+    write_sheet(out, "provider", measured, provider_sheet(measured))
+
+
+def _provider(name: str, model: str, texts: list[str]) -> Provider:
+    from bakeoff_providers import PROVIDERS
+
+    options = {}
+    for key, values in parse_repeated(texts).items():
+        if len(values) > 1:
+            raise InputError(f"{key} is set {len(values)} times", place="--set", remedy="give it once")
+        options[key] = values[0]
+    PROVIDERS.check_options(name, options)
+    if reason := PROVIDERS.get(name).missing(**options):
+        raise Unavailable(f"{name}: {reason}")
+    return PROVIDERS.create(name, **({"model": model} if model else {}), **options)
+
+
+StoreOption = Annotated[list[str] | None, typer.Option(help="A store; may be repeated. Default: faiss.")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="A parameter, as ef=64 or, for one store only, faiss.index=HNSW32; may be repeated."),
+]
+ContenderOption = Annotated[list[str] | None, typer.Option(help="The contender whose vectors to take.")]
+SyntheticOption = Annotated[int | None, typer.Option(min=100, help="Draw this many clustered vectors instead.")]
+DimensionsOption = Annotated[int, typer.Option(min=2, help="Of the drawn vectors.")]
+VectorsOption = Annotated[Path | None, typer.Option(help="Documents as a .npy file, one row per vector.")]
+QueriesOption = Annotated[
+    Path | None, typer.Option(help="Queries as a .npy file; default: some of the documents, held out.")
+]
+KOption = Annotated[int, typer.Option("-k", min=1, help="How many neighbours to ask for.")]
+
+
+def sweep(
+    lineup: LineupArgument = None,
+    store: StoreOption = None,
+    set_: SetOption = None,
+    k: KOption = 10,
+    rounds: Annotated[int, typer.Option(min=1, max=MOST_ROUNDS, help="How often every query is asked.")] = 3,
+    target: Annotated[float, typer.Option(min=0, max=1, help="The recall to reach.")] = 0.99,
+    contender: ContenderOption = None,
+    synthetic: SyntheticOption = None,
+    dimensions: DimensionsOption = 384,
+    vectors: VectorsOption = None,
+    queries: QueriesOption = None,
+    out: OutOption = Path("results"),
+) -> None:
+    """Try build and query parameters of stores: what recall costs in time and in bytes.
+
+    A parameter that is set several times is tried with each of these values; all others as the store suggests.
+    """
+    from bakeoff.extensions.storelab import sweep_pictures
+    from bakeoff.extensions.storelab.sweep import StoreGrid
+    from bakeoff.extensions.storelab.sweep import sweep as sweep_stores
+    from bakeoff.extensions.storelab.tables import sweep_sheet
+    from bakeoff.report.console import Bars
+
+    stores = _stores(store, out)
+    given = _given(set_ or [], stores)
+    grids = [
+        StoreGrid(
+            name,
+            {key: values[0] for key, values in given[name].items() if len(values) == 1},
+            {key: values for key, values in given[name].items() if len(values) > 1},
+        )
+        for name in stores
+    ]
+    sample = _sample(stores, lineup, contender, synthetic, dimensions, vectors, queries)
+    swept = sweep_stores(sample, grids, k=k, rounds=rounds, target=target, progress=Bars())
+    if not swept.points:
+        reasons = "".join(f"\n  {label}: {reason}" for label, reason in swept.not_run.items())
+        raise StoreError(f"no setting could be measured, so nothing was written{reasons}")
+    if reason := sweep_pictures.missing():
+        echo(f"no pictures: {reason}", err=True)
+    write_sheet(out, "sweep", swept, sweep_sheet(swept), lambda folder: sweep_pictures.draw(swept, folder, warn))
+
+
+def loadtest(
+    lineup: LineupArgument = None,
+    store: StoreOption = None,
+    set_: SetOption = None,
+    k: KOption = 10,
+    clients: Annotated[
+        list[int] | None, typer.Option(min=1, max=1000, help="Clients at the same time; may be repeated.")
+    ] = None,
+    rate: Annotated[
+        list[float] | None, typer.Option(min=0.1, max=1e6, help="Also an open loop, at this many requests per second.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=0.1, max=86_400, help="How long each load lasts.")] = 5.0,
+    writes: Annotated[
+        float, typer.Option(min=0, max=25, help="Insert, delete and update this many per cent each while searching.")
+    ] = 0.0,
+    filters: Annotated[bool, typer.Option("--filters", help="Filters that 50 to 0.01 per cent pass.")] = False,
+    tenants: Annotated[
+        int, typer.Option(min=0, max=1_000_000, help="So many tenants in one collection, each asked alone.")
+    ] = 0,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="The first answer of a new process, files out of memory.")
+    ] = False,
+    provider: Annotated[str, typer.Option(help="Put this provider's endpoint under load, in place of a store.")] = "",
+    model: Annotated[str, typer.Option(help="Of the provider.")] = "",
+    batch: Annotated[
+        list[int] | None, typer.Option(min=1, max=10_000, help="Texts in a request; may be repeated.")
+    ] = None,
+    words: Annotated[
+        list[int] | None, typer.Option(min=1, max=100_000, help="Words in a text; may be repeated.")
+    ] = None,
+    requests: Annotated[int, typer.Option(min=1, max=1_000_000, help="Requests of each setting.")] = 20,
+    documents: Annotated[int, typer.Option(min=1, help="Say what a corpus of so many texts would take.")] = 1_000_000,
+    max_cost: MaxCost = None,
+    dry_run: DryRun = False,
+    contender: ContenderOption = None,
+    synthetic: SyntheticOption = None,
+    dimensions: DimensionsOption = 384,
+    vectors: VectorsOption = None,
+    queries: QueriesOption = None,
+    out: OutOption = Path("results"),
+) -> None:
+    """Put a store under load: throughput against p95, the knee, late and dropped requests.
+
+    With --writes, --filters, --tenants or --cold: recall and time under these, for one store or several.
+    With --provider: throughput of an embedding endpoint by batch, requests at the same time and length of the texts.
+    """
+    from bakeoff.extensions.storelab.conditions import ConditionSettings, conditions
+    from bakeoff.extensions.storelab.loadtest import loadtest_store
+    from bakeoff.extensions.storelab.tables import conditions_sheet, loadtest_sheet
+    from bakeoff.report.console import Bars
+
+    if provider:
+        check_folder(out)
+        load_endpoint(
+            provider, model, set_ or [], batches=batch or [], clients=clients or [], words=words or [],
+            requests=requests, documents=documents, max_cost=max_cost, dry_run=dry_run, out=out,
+        )  # fmt: skip
+        return
+    stores = _stores(store, out)
+    given = _given(set_ or [], stores)
+    if asked := ConditionSettings(writes=writes, filters=filters, tenants=tenants, cold=cold):
+        if rate or len(clients or ()) > 1:
+            raise InputError("--rate and several --clients are for searches alone", remedy="run these separately")
+        sample = _sample(stores, lineup, contender, synthetic, dimensions, vectors, queries)
+        measured = conditions(
+            sample, [(name, _single(given[name])) for name in stores], asked, k=k, clients=(clients or [1])[0],
+            seconds=seconds, progress=Bars(),
+        )  # fmt: skip
+        write_sheet(out, "conditions", measured, conditions_sheet(measured))
+        return
+    if len(stores) > 1:
+        raise InputError("one store at a time", place="--store", remedy="run it again for the other")
+    options = _single(given[stores[0]])
+    sample = _sample(stores, lineup, contender, synthetic, dimensions, vectors, queries)
+    tested = loadtest_store(
+        stores[0], options, sample, k=k, clients=sorted(clients or [1, 2, 4, 8]), rates=rate or (), seconds=seconds,
+        progress=Bars(),
+    )  # fmt: skip
+    write_sheet(out, "loadtest", tested, loadtest_sheet(tested))
+
+
+def footprint(
+    lineup: LineupArgument = None,
+    store: StoreOption = None,
+    set_: SetOption = None,
+    contender: ContenderOption = None,
+    synthetic: SyntheticOption = None,
+    dimensions: DimensionsOption = 384,
+    vectors: VectorsOption = None,
+    out: OutOption = Path("results"),
+) -> None:
+    """Measure what stores need: build time, disk, memory, and an estimate for 1 M and 100 M documents."""
+    from bakeoff.extensions.storelab.footprint import footprints
+    from bakeoff.extensions.storelab.tables import footprint_sheet
+    from bakeoff.report.console import Bars
+
+    stores = _stores(store, out)
+    given = _given(set_ or [], stores)
+    sample = _sample(stores, lineup, contender, synthetic, dimensions, vectors, None)
+    measured = footprints(sample, [(name, _single(given[name])) for name in stores], progress=Bars())
+    write_sheet(out, "footprint", measured, footprint_sheet(measured))
+
+
+def _stores(names: list[str] | None, out: Path) -> list[str]:
+    """The stores that were named; a bad --out is refused before any work."""
+    from bakeoff.search.stores import STORES
+
+    check_folder(out)
+    chosen = list(dict.fromkeys(names or ["faiss"]))
+    for name in chosen:
+        STORES.get(name)
+    return chosen
+
+
+def _given(texts: list[str], stores: list[str]) -> dict[str, dict[str, list[Any]]]:
+    """What was set for each store: `name=value` for all of them, `store.name=value` for one."""
+    from bakeoff.search.stores import STORES
+
+    parameters: dict[str, dict[str, list[Any]]] = {name: {} for name in stores}
+    for name, values in parse_repeated(texts).items():
+        owner, dot, parameter = name.partition(".")
+        if dot and owner not in parameters:
+            raise InputError(f"--set {name}: {owner!r} is not among the stores", remedy=f"add --store {owner}")
+        for store in [owner] if dot else stores:
+            parameters[store][parameter if dot else name] = values
+    for store, given in parameters.items():
+        for option, values in given.items():
+            for value in values:
+                STORES.check_options(store, {option: value})
+    _check_any(parameters)
+    return parameters
+
+
+def _check_any(parameters: dict[str, dict[str, list[Any]]]) -> None:
+    """One store that can't run costs its own rows; where none can, that is said before any work."""
+    from bakeoff.search.stores import STORES
+
+    reasons = {}
+    for store, given in parameters.items():
+        reasons[store] = STORES.get(store).missing(**{option: values[0] for option, values in given.items()})
+    if all(reasons.values()):
+        raise Unavailable("; ".join(f"{store}: {reason}" for store, reason in reasons.items()))
+
+
+def _single(parameters: dict[str, list[Any]]) -> dict[str, Any]:
+    for name, values in parameters.items():
+        if len(values) > 1:
+            raise InputError(
+                f"{name} is set {len(values)} times", place="--set", remedy="several values: bakeoff sweep"
+            )
+    return {name: values[0] for name, values in parameters.items()}
+
+
+def _sample(
+    stores: list[str], lineup: Path | None, contender: list[str] | None, synthetic: int | None, dimensions: int,
+    vectors: Path | None, queries: Path | None,
+) -> VectorSample:  # fmt: skip
+    """The vectors; where a line-up's are taken, it is said which of its stores are left out."""
+    from bakeoff.extensions.storelab import vector_sample
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.report.console import Bars
+    from bakeoff.running.runner import Settings, vectors_folder
+    from bakeoff.search.stores import STORES
+
+    if queries is not None and vectors is None:
+        raise InputError("--queries needs --vectors", remedy="give both")
+    if synthetic is not None and vectors is not None:
+        raise InputError("--synthetic and --vectors exclude each other", remedy="give one of them")
+    if vectors is not None:
+        return vector_sample.from_files(vectors, queries)
+    if synthetic is not None:
+        _check_memory(synthetic, dimensions)
+        return vector_sample.synthetic(synthetic, dimensions, min(vector_sample.HELD_OUT, synthetic // 2))
+    chosen = Lineup.read(lineup_path(lineup)).narrowed(contender or ())
+    named = {row.identity.store for row in chosen.contenders} - set(stores)
+    if others := [name for name in STORES.names() if name in named]:
+        add = " ".join(f"--store {name}" for name in others)
+        say(f"Of the line-up's stores {', '.join(others)} {'is' if len(others) == 1 else 'are'} not tested here: {add}")
+    return vector_sample.from_lineup(chosen, Settings(cache=vectors_folder(), progress=Bars()))
+
+
+def _check_memory(documents: int, dimensions: int) -> None:
+    """Refuses vectors that the machine can't hold, before it tries."""
+    import psutil
+
+    needed, free = 4 * documents * dimensions, psutil.virtual_memory().available
+    if needed > free:
+        raise InputError(
+            f"{documents:,} × {dimensions} numbers take {needed / 1e9:,.1f} GB, {free / 1e9:,.1f} GB are free",
+            place="--synthetic",
+            remedy=f"at most {free // (4 * dimensions):,} fit",
+        )

@@ -1,0 +1,93 @@
+"""hnswlib in this process: the graph as its authors wrote it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import numpy as np
+from bakeoff_providers.base import Vectors
+from bakeoff_providers.shared_options import SEED
+
+from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, SizeModel, graph_bytes
+from bakeoff.search.stores.numbered import Labels, Neighbours, NumberedStore
+from bakeoff.search.stores.shared_options import Ef, EfConstruction, M
+
+
+class Hnswlib(NumberedStore):
+    """Inner product over unit vectors. Its filter is a Python callback for each node, so more are fetched instead."""
+
+    name = "hnswlib"
+    extra = "hnswlib"
+    modules = ("hnswlib",)
+    distributions = ("hnswlib",)
+    query_options = ("ef",)
+    build_grid: ClassVar[Grid] = {"m": LINKS}
+    query_grid: ClassVar[Grid] = {"ef": CANDIDATES}
+    # A deleted vector's place goes to the next one that is added.
+    capabilities = Capabilities(exact=False, filters=False, persistent=True, updates=True, in_process=True)
+
+    def __init__(
+        self,
+        *,
+        dimensions: int,
+        folder: Path,
+        m: M = 16,
+        ef_construction: EfConstruction = 200,
+        seed: Annotated[int, "seed of the graph's levels", SEED] = 42,
+        ef: Ef = 64,
+    ) -> None:
+        super().__init__(dimensions=dimensions, folder=folder)
+        import hnswlib
+
+        self.m, self.ef = m, ef
+        self._index = hnswlib.Index(space="ip", dim=dimensions)
+        if self._index_file.is_file():
+            self._index.load_index(str(self._index_file), allow_replace_deleted=True)
+        else:
+            self._index.init_index(
+                max_elements=1024, M=m, ef_construction=ef_construction, random_seed=seed, allow_replace_deleted=True
+            )
+        self._apply_tuning()
+
+    def _apply_tuning(self) -> None:
+        """It is not kept with the index."""
+        self._index.set_ef(self.ef)
+
+    def _insert(self, labels: Labels, vectors: Vectors) -> None:
+        """Room is fixed when the index is made, so it grows by doubling."""
+        needed = self._index.get_current_count() + len(labels)
+        if needed > self._index.get_max_elements():
+            self._index.resize_index(max(needed, 2 * self._index.get_max_elements()))
+        self._index.add_items(vectors, labels, num_threads=1, replace_deleted=True)
+
+    def _remove(self, labels: Labels) -> None:
+        for label in labels.tolist():
+            self._index.mark_deleted(label)
+
+    def count(self) -> int:
+        """Its own list of numbers has those that are marked as deleted, too."""
+        return int(np.isin(self._index.get_ids_list(), np.flatnonzero(self._ids.mask(()))).sum())
+
+    def _nearest(self, vector: Vectors, k: int) -> Neighbours:
+        """It raises where its graph reaches fewer than k; then all are compared."""
+        k = min(k, len(self._ids))
+        try:
+            labels, distances = self._index.knn_query(vector, k, num_threads=1)
+        except RuntimeError:
+            return self._scan(vector, k, np.flatnonzero(self._ids.mask(())))
+        return labels[0].astype(np.int64), 1 - distances[0]
+
+    def _vectors(self, labels: Labels) -> Vectors:
+        return np.asarray(self._index.get_items(labels), dtype=np.float32)
+
+    def _save(self, file: Path) -> None:
+        self._index.save_index(str(file))
+
+    def size_bytes(self) -> int:
+        """The index as it would be written, without the room that it keeps free."""
+        return int(self._index.index_file_size())
+
+    def size_model(self) -> SizeModel:
+        """A graph with its vectors."""
+        return graph_bytes(self.dimensions, self.m)

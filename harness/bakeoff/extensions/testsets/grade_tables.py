@@ -1,0 +1,176 @@
+"""The pairs to grade as a table that a spreadsheet opens, and grades that people have in one → an annotator's file."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import nearest
+
+from bakeoff.core.files import write_atomic, write_json
+from bakeoff.core.printable import printable
+from bakeoff.core.task import document_ids
+from bakeoff.tasks.annotations import Annotation, QueryDocument
+from bakeoff.tasks.formats.cells import Row, Rows
+from bakeoff.tasks.formats.rows import JudgmentCollector, JudgmentColumns, judgment_rows, whole
+from bakeoff.tasks.formats.table_columns import COLUMNS, columns_of, completed_labels, found_columns, label_in
+from bakeoff.tasks.formats.tables import read_table
+from bakeoff.tasks.task_folder import TaskFolder
+
+HEADS = ("grade", "query_text", "title", "text", "query", "document")
+LONGEST = 500  # characters of a text: what fits a cell that people read
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # beginnings of a formula
+_TEXT = "'"  # before a cell: what follows is text
+
+
+def check_table(path: Path) -> None:
+    """Refuses at the start a name that an import would not read as CSV."""
+    if path.suffix.lower() != ".csv":
+        raise InputError("the table of pairs is CSV", file=path, place="--out", remedy="let its name end in .csv")
+
+
+def write_pairs(folder: TaskFolder, pairs: Sequence[QueryDocument], path: Path) -> None:
+    """One row a pair with an empty grade; nothing tells who found it, or what others gave."""
+    table = io.StringIO(newline="")
+    writer = csv.writer(table, quoting=csv.QUOTE_ALL)
+    writer.writerow(HEADS)
+    for query, name in pairs:
+        document = folder.document(name)
+        texts = folder.query(query).text, document.title, document.text
+        writer.writerow(["", *(as_cell(_start(text)) for text in texts), as_cell(query), as_cell(name)])
+    write_atomic(path, table.getvalue().encode("utf-8-sig"))  # without the mark Excel takes it for another encoding
+
+
+def as_cell(text: str) -> str:
+    """The text as no spreadsheet runs it; one that begins with the sign for text gets another, so none is lost."""
+    return f"{_TEXT}{text}" if text.startswith((*_FORMULA, _TEXT)) else text
+
+
+def ids_by_cell(ids: Collection[str], head: Collection[str]) -> dict[str, str]:
+    """The ids whose cells read otherwise; in a table that was not written here an id as it is comes first."""
+    exported = set(HEADS) <= set(head)
+    cells = {as_cell(name): name for name in ids if as_cell(name) != name}
+    return {cell: name for cell, name in cells.items() if exported or cell not in ids}
+
+
+def _start(text: str) -> str:
+    line = printable(" ".join(text.split()))
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
+
+
+MOST = 10  # wrong rows that are named
+
+
+class ImportedGrades(NamedTuple):
+    """How many grades are new, and how many rows have none."""
+
+    new: int
+    empty: int
+
+
+def import_grades(
+    folder: TaskFolder, table: Path, who: str, columns: Mapping[str, str], labels: Mapping[str, int],
+    *, add: bool = False, force: bool = False,
+) -> ImportedGrades:  # fmt: skip
+    """Writes the table's grades as those of `who`; each must be of a pair of the task, rows without one are counted.
+
+    `add` keeps those that are there, and `force` lets the table's count where both have one.
+    """
+    folder.check_own()
+    path = folder.file_of(who)
+    if path.exists() and not (add or force):
+        remedy = "--add adds to it, --force writes over it, --who names another annotator"
+        raise InputError("exists already", file=path, remedy=remedy)
+    for field in columns:
+        if field not in COLUMNS["judgments"]:
+            known = list(COLUMNS["judgments"])
+            raise InputError(f"unknown field {field!r}", place="--column", remedy=nearest(field, known))
+    before = folder.read(path) if path.exists() else Annotation()
+    if add and before.kind == "model":
+        raise InputError("holds a model's grades", file=path, remedy="choose another --who")
+    reader = _Reader(folder, table, columns, labels, path.stem, before if add and not force else Annotation())
+    grades, empty = reader.grades(), reader.empty
+    metadata = {"annotator": path.stem, "kind": "person", "source": table.name}
+    if add:
+        queries = {**before.grades, **grades}
+        rows = {query: {**before.grades.get(query, {}), **grades.get(query, {})} for query in queries}
+        both = Annotation(metadata=metadata, grades=folder.in_order(rows), notes=before.notes)
+        write_json(path, both)
+        return ImportedGrades(len(both.pairs().items() - before.pairs().items()), empty)
+    write_json(path, Annotation(metadata=metadata, grades=folder.in_order(grades)))
+    folder.forget(before.pairs())
+    return ImportedGrades(sum(map(len, grades.values())), empty)
+
+
+class _Reader:
+    """A table of grades row by row, so that all wrong rows can be named at once."""
+
+    def __init__(
+        self, folder: TaskFolder, table: Path, columns: Mapping[str, str], labels: Mapping[str, int],
+        who: str, kept: Annotation,
+    ) -> None:  # fmt: skip
+        self._folder, self._table, self._who, self._kept = folder, table, who, kept
+        named = found_columns("judgments", table, columns)
+        self._columns, self._grade = JudgmentColumns(**named), named["grade"]
+        mistyped = not labels and _mostly_numbers(table, self._grade)  # no scale of labels
+        self._worth = None if mistyped else completed_labels(table, self._grade, labels, empty=True) or None
+        head = columns_of(table)
+        self._queries = ids_by_cell(set(folder.query_ids), head)
+        self._documents = ids_by_cell(set(document_ids(folder.task.documents)), head)
+        self._collector = JudgmentCollector(table)
+        self.empty = 0
+
+    def grades(self) -> dict[str, dict[str, int]]:
+        """All of them, or an error that names every row that does not fit."""
+        wrong: list[InputError] = []
+        for place, row in read_table(self._table).rows:
+            if not label_in(row, self._grade):
+                self.empty += 1
+                continue
+            try:
+                self._take(place, row)
+            except InputError as error:
+                wrong.append(error)
+        if wrong:
+            raise _together(wrong)
+        if not self._collector.grades:
+            raise InputError(f"no row has a {self._grade}", file=self._table, remedy="fill in at least one")
+        return self._collector.grades
+
+    def _take(self, place: str, row: Row) -> None:
+        label = label_in(row, self._grade)
+        if self._worth is None and whole(label) is None:
+            raise InputError(
+                f"the grade {label!r} is no number", file=self._table, place=place, remedy="correct the cell"
+            )
+        table = Rows.of(self._table, [(place, row)])
+        for _, query, document, grade in judgment_rows(table, self._columns, self._worth):
+            query, document = self._queries.get(query, query), self._documents.get(document, document)
+            self._folder.check(query, document, grade, self._table, place)
+            given = self._kept.grades.get(query, {}).get(document, grade)
+            if given != grade:
+                raise InputError(
+                    f"{self._who} gave query {query!r}, document {document!r} a {given} before, here it is a {grade}",
+                    file=self._table, place=place, remedy="leave the line out, or --force: the new grade then counts",
+                )  # fmt: skip
+            self._collector.add(place, query, document, grade)
+
+
+def _mostly_numbers(table: Path, column: str) -> bool:
+    """Whether more than half of the grades are numbers: what is none is a slip of the hand then."""
+    given = [label for _, row in read_table(table).rows if (label := label_in(row, column))]
+    return 2 * sum(whole(label) is not None for label in given) > len(given)
+
+
+def _together(wrong: Sequence[InputError]) -> InputError:
+    """The first error, with a line for each of the others."""
+    first, *others = wrong
+    lines = [first.problem, *(f"  {error.place}: {error.problem}" for error in others[: MOST - 1])]
+    if len(wrong) > MOST:
+        lines.append(f"  and {len(wrong) - MOST} more")
+    remedies = dict.fromkeys(error.remedy for error in wrong if error.remedy)
+    return InputError("\n".join(lines), file=first.file, place=first.place, remedy="; ".join(remedies))

@@ -1,0 +1,9 @@
+"""Vectors without a run: from and to files of other tools, and documents embedded shard by shard."""
+
+from bakeoff.core.extensions import Command
+
+_COMMANDS = "bakeoff.extensions.vectors.commands"
+COMMANDS = (
+    Command("vectors", f"{_COMMANDS}:vectors", "Set up", "Import or export vectors."),
+    Command("embed", f"{_COMMANDS}:embed", "Set up", "Embed one shard of the documents."),
+)

@@ -1,0 +1,151 @@
+"""`bakeoff vectors` and `bakeoff embed`: vectors from and to files, and those of a line-up, all or one shard."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from bakeoff.cli.shared_options import (
+    ColumnOption,
+    ContendersOption,
+    Force,
+    LineupArgument,
+    LineupOption,
+    MaxCost,
+    check_file,
+    check_folder,
+    lineup_path,
+    parse_columns,
+    parse_settings,
+    warn,
+)
+from bakeoff.cli.streams import echo
+
+if TYPE_CHECKING:
+    from bakeoff.embedding.cache import Space
+
+vectors = typer.Typer(help="Vectors from and to Parquet, Lance, .npy and FAISS files.", no_args_is_help=True)
+
+ContenderOption = Annotated[
+    str | None, typer.Option(help="Whose: a label, provider or model; needed where several have vectors.")
+]
+RoleOption = Annotated[Literal["document", "query"], typer.Option(help="Vectors of the documents, or of the queries.")]
+
+
+@vectors.command()
+def export(
+    out: Annotated[Path, typer.Argument(help="The file: .parquet, .lance, .npy or .faiss.")],
+    lineup: LineupOption = None,
+    contender: ContenderOption = None,
+    role: RoleOption = "document",
+    force: Force = False,
+) -> None:
+    """Write a contender's cached vectors with ids and text hashes; asks for nothing."""
+    from bakeoff_providers.base import Role
+    from bakeoff_providers.errors import InputError
+
+    from bakeoff.core.paths import vectors_folder
+    from bakeoff.core.progress import showing
+    from bakeoff.extensions.vectors.files import vector_file
+    from bakeoff.extensions.vectors.transfer import export_vectors, one_embedding, texts_of
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.report.console import Bars
+    from bakeoff.running.settings import Settings
+
+    file = vector_file(out)
+    if out.suffix == ".lance" and out.is_dir():
+        if not force:
+            raise InputError("exists already", file=out, remedy="--force writes over it")
+        check_folder(out.parent)
+    else:
+        check_file(out, force=force)
+    chosen = Lineup.read(lineup_path(lineup))
+    whose = one_embedding(chosen, contender)
+    settings = Settings(cache=vectors_folder(), offline=True, progress=Bars())
+    with showing(settings.progress), texts_of(chosen, whose, Role(role), settings) as texts:
+        count = export_vectors(texts, file)
+    echo(f"{count} {role} vectors of {whose.label} written to {out}")
+
+
+@vectors.command(name="import")
+def import_(
+    file: Annotated[Path, typer.Argument(help="The file: .parquet, .lance, .npy or .faiss.")],
+    lineup: LineupOption = None,
+    contender: ContenderOption = None,
+    role: RoleOption = "document",
+    column: ColumnOption = None,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Take what the file and the task share, though each may have more.")
+    ] = False,
+    trust_ids: Annotated[
+        bool, typer.Option("--trust-ids", help="Go by ids alone, where the file has no texts and no hashes.")
+    ] = False,
+) -> None:
+    """Put vectors that exist into the cache, checked against the texts of the task: a run does not ask for them."""
+    from bakeoff_providers.base import Role
+
+    from bakeoff.core.paths import vectors_folder
+    from bakeoff.core.progress import showing
+    from bakeoff.extensions.vectors.files import vector_file
+    from bakeoff.extensions.vectors.transfer import import_vectors, one_embedding, texts_of
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.report.console import Bars
+    from bakeoff.running.settings import Settings
+
+    source = vector_file(file, parse_columns(column))
+    chosen = Lineup.read(lineup_path(lineup))
+    whose = one_embedding(chosen, contender)
+    settings = Settings(cache=vectors_folder(), offline=True, progress=Bars())
+    with showing(settings.progress), texts_of(chosen, whose, Role(role), settings) as texts:
+        done = import_vectors(texts, source, partial=partial, trust_ids=trust_ids)
+    echo(f"{done.written} {role} vectors of {whose.label} are new in the cache, {done.present} were there")
+    if done.lacking:
+        echo(f"{done.lacking} texts have no vector in {file}: a run asks for them")
+
+
+def embed(
+    out: Annotated[str, typer.Option(help="A folder that all jobs see, or a URL such as s3://bucket/shards.")],
+    lineup: LineupArgument = None,
+    shard: Annotated[str, typer.Option(help="Which part of how many, as 3/64; the first is 1/64.")] = "1/1",
+    contender: ContendersOption = None,
+    queries: Annotated[bool, typer.Option("--queries", help="The queries' vectors, too.")] = False,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="An option of the task, as k=5.")] = None,
+    max_cost: MaxCost = None,
+) -> None:
+    """Embed one shard of the documents, for `bakeoff run --vectors`; started again, it goes on where it stopped."""
+    from pathlib import Path
+
+    from bakeoff.core.progress import showing
+    from bakeoff.core.remote import SharedFolder
+    from bakeoff.extensions.vectors.embed_shard import embed_shard
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.report.console import Bars
+    from bakeoff.running.settings import Settings
+    from bakeoff.running.shard_folders import ShardNumber
+    from bakeoff.tasks.load import task_options
+
+    number, shared = ShardNumber.parse(shard), SharedFolder(out)
+    chosen = Lineup.read(lineup_path(lineup)).narrowed(contender or ())
+    options = task_options(chosen.task, chosen.folder, parse_settings(set_, "k=5"), Path.cwd())
+    chosen = replace(chosen, overrides={**chosen.overrides, **options})
+    bars = Bars()
+    with showing(bars):
+        folder = shared.fetch(number.folder)
+    settings = Settings(cache=folder, max_cost=max_cost, progress=bars, notice=warn)
+    failed = False
+
+    def saved(space: Space) -> None:
+        if shared.remote:
+            space.end_shard()
+            shared.send(space.folder)
+
+    for one in chosen.per_task():
+        for done in embed_shard(one, number, settings, queries=queries, saved=saved):
+            failed |= bool(done.failed)
+            said = done.failed or f"{done.texts} texts, {done.asked} of them asked for now"
+            echo(f"shard {number}, {', '.join(done.labels)}: {said}", err=bool(done.failed))
+    if failed:
+        raise typer.Exit(1)

@@ -1,0 +1,167 @@
+"""Files of vectors that other tools read and write: rows of ids, text hashes, tokens and vectors, out and in.
+
+A format is a class here and one line below, by its suffix.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, islice
+from pathlib import Path
+from typing import ClassVar, NamedTuple, overload
+
+import numpy as np
+from bakeoff_providers.base import Vectors
+from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.needs import Plugin
+from bakeoff_providers.registry import Registry
+
+from bakeoff.calls.key_index import Keys, keys_from
+from bakeoff.core.hashing import KEY_BYTES, Identity
+from bakeoff.embedding.shards import Tokens
+
+ID, TEXT, TEXT_HASH, TOKENS, VECTOR = "id", "text", "text_hash", "tokens", "vector"
+COLUMNS = (ID, TEXT, TEXT_HASH, TOKENS, VECTOR)
+
+
+class Block(NamedTuple):
+    """Consecutive rows on their way into a file."""
+
+    ids: list[str]
+    keys: Keys
+    tokens: Tokens
+    vectors: Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a file says of its rows besides the vectors; None where it says nothing."""
+
+    ids: Sequence[str]
+    dimensions: int
+    keys: Keys | None = None
+    tokens: Tokens | None = None
+    identity: Identity | None = None
+
+
+class VectorFile(Plugin, ABC):
+    """One file (or folder) of vectors. Libraries are imported inside the methods that need them."""
+
+    name: ClassVar[str]
+
+    def __init__(self, path: Path, columns: Mapping[str, str]) -> None:
+        self.path = path
+        if unknown := set(columns) - set(COLUMNS):
+            raise InputError(
+                f"there is no column {sorted(unknown)[0]!r}", place="--column", remedy=f"known: {', '.join(COLUMNS)}"
+            )
+        self.columns = {column: columns.get(column, column) for column in COLUMNS}
+
+    @abstractmethod
+    def contents(self) -> Contents:
+        """Everything but the vectors."""
+
+    @abstractmethod
+    def vectors(self) -> Iterator[Vectors]:
+        """All rows in the file's order, some thousands at a time, as float32."""
+
+    @abstractmethod
+    def write(self, identity: Identity, dimensions: int, blocks: Iterable[Block], rows: int) -> None:
+        """A new file, whole or not at all."""
+
+    def wrong(self, problem: str, row: int | None = None, remedy: str = "") -> InputError:
+        """An error at a row of this file, counted from 1."""
+        return InputError(problem, file=self.path, place="" if row is None else f"row {row + 1}", remedy=remedy)
+
+
+def hex_of(keys: Keys) -> list[str]:
+    """Hashes as text."""
+    raw = keys.astype("<u8").tobytes()
+    return [raw[at : at + KEY_BYTES].hex() for at in range(0, len(raw), KEY_BYTES)]
+
+
+def keys_from_hex(file: VectorFile, hashes: Iterable[str | None], first: int = 0) -> Keys:
+    """Hashes as they were written, from row `first` on; what is none is named by its row."""
+    parts = []
+    for row, text in enumerate(hashes, start=first):
+        try:
+            part = bytes.fromhex(text or "")
+        except ValueError:
+            part = b""
+        if len(part) != KEY_BYTES:
+            raise file.wrong(f"text_hash {text!r} is not {2 * KEY_BYTES} hexadecimal digits", row)
+        parts.append(part)
+    return keys_from(b"".join(parts))
+
+
+def as_float32(file: VectorFile, vectors: np.ndarray, first: int) -> Vectors:
+    """Numbers as they are kept. Values beyond float32 would become infinite, and are named by their row."""
+    if vectors.dtype == np.float32:
+        return np.asarray(vectors)
+    with np.errstate(over="ignore"):
+        narrow = vectors.astype(np.float32)
+    lost = np.isfinite(vectors).all(axis=1) & ~np.isfinite(narrow).all(axis=1)
+    if lost.any():
+        raise file.wrong("a number is too large for float32", first + int(np.flatnonzero(lost)[0]))
+    return np.asarray(narrow)
+
+
+class PackedIds(Sequence[str]):
+    """A list of ids without an object for each: its bytes and 8 more. What is asked for is made anew."""
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._bytes = bytearray()
+        self._ends = array("q")
+        self.extend(names)
+
+    def extend(self, names: Iterable[str]) -> None:
+        """Further ones, best some thousands at a time."""
+        encoded = [name.encode("utf-8", "surrogatepass") for name in names]
+        self._ends.extend(islice(accumulate(map(len, encoded), initial=len(self._bytes)), 1, None))
+        self._bytes += b"".join(encoded)
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [self._at(number) for number in range(*place.indices(len(self)))]
+        return self._at(range(len(self))[place])
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self._at, range(len(self)))
+
+    def _at(self, number: int) -> str:
+        start = self._ends[number - 1] if number else 0
+        return self._bytes[start : self._ends[number]].decode("utf-8", "surrogatepass")
+
+
+BUILTIN = {
+    "parquet": "bakeoff.extensions.vectors.files.arrow:Parquet",
+    "lance": "bakeoff.extensions.vectors.files.arrow:Lance",
+    "npy": "bakeoff.extensions.vectors.files.matrices:Npy",
+    "faiss": "bakeoff.extensions.vectors.files.matrices:FaissFile",
+}
+
+VECTOR_FILES: Registry[VectorFile] = Registry("format of vectors", "bakeoff.vector_files", BUILTIN)
+
+
+def vector_file(path: Path, columns: dict[str, str] | None = None) -> VectorFile:
+    """The file as its suffix says; a library that it needs and that is missing is named."""
+    suffix = path.suffix.removeprefix(".")
+    if suffix not in VECTOR_FILES.names():
+        known = ", ".join(f".{name}" for name in VECTOR_FILES.names())
+        raise InputError(f"its name ends with none of {known}", file=path, remedy="name it by what is in it")
+    kind = VECTOR_FILES.get(suffix)
+    if reason := kind.missing():
+        raise Unavailable(f"{path.name}: {reason}")
+    return VECTOR_FILES.create(suffix, path=path, columns=columns or {})

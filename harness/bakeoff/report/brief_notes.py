@@ -1,0 +1,161 @@
+"""What must be read with a first screen, a sentence each: the most important first, and nothing that is zero."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bakeoff.core.facts import Fact, Failure, Remark
+from bakeoff.report.numbers import bound_above, enumeration
+from bakeoff.report.verdict_words import Findings, plural
+from bakeoff.report.words import words
+from bakeoff.results.schema import Row, Summary
+
+LOSS = 0.005  # of NDCG@10: less is no news
+SAID = {"graded_by_model", "unmatched", "unstable", "too_long", "truncated", "without_relevant"}  # above, in brief
+LACKS = {
+    "an API key": ("is not set", "API key"),
+    "a server": ("no server at", "can't be reached", "is not on the server", "does not answer"),
+    "a package": ("install ", "not installed"),
+    "model weights": ("the weights of", "bakeoff models pull"),
+    "a line-up's file or function": ("a line-up names",),
+}
+
+
+def brief_notes(found: Findings) -> list[str]:
+    """Grades, ungraded documents, timings, rows below random, truncation, queries without an answer."""
+    return [*_grades(found), *_ungraded(found), *_timings(found), *_below_random(found), *_truncated(found),
+            *_unanswered(found), *_ranked(found), *_others(found)]  # fmt: skip
+
+
+def _arguments(remarks: Sequence[Remark], id_: str) -> list[dict[str, Any]]:
+    """The arguments of the facts with this id."""
+    return [remark.arguments for remark in remarks if isinstance(remark, Fact) and remark.id == id_]
+
+
+def _grades(found: Findings) -> Iterator[str]:
+    for said in _arguments(found.summary.warnings, "graded_by_model"):
+        some = "all" if said["by_model"] == said["grades"] else f"{said['by_model']:,} of"
+        yield f"A model graded {some} {said['grades']:,} pairs. Check it against people: bakeoff audit."
+
+
+def _ungraded(found: Findings) -> Iterator[str]:
+    measure = found.verdict.measure
+    judged = [row.bounds[measure].judged for row in found.summary.ran if measure in row.bounds]
+    if judged and min(judged) < 1 - 1e-12:
+        cut = measure.rpartition("@")[2] if "@" in measure else "10"
+        yield f"Up to {_share(1 - min(judged))} of a row’s top {cut} is ungraded."
+
+
+def _share(share: float) -> str:
+    return "less than 1%" if share < 0.01 else f"{share:.0%}"
+
+
+def _timings(found: Findings) -> Iterator[str]:
+    rows = [row for row in found.summary.ran if row.latency]
+    doubts = [doubt for row in rows if row.latency for doubt in row.latency.doubts]
+    if busy := _arguments(doubts, "busy"):
+        load, cores = max(said["load"] for said in busy), busy[0]["cores"]
+        on = f"load {load:.0f} on {cores} {plural('core', cores)}"
+        yield f"Timings are unreliable ({on}). Run again when the machine is idle."
+    elif noisy := [row.label for row in rows if row.latency and _arguments(row.latency.doubts, "scattered_times")]:
+        names = found.names(noisy)
+        who = "Timings" if len(names) == len(found.groups) else f"Timings of {enumeration(names)}"
+        yield f"{who} are noisy (p95 > 5 × p50). Close other programs or raise --rounds."
+    if few := _arguments(doubts, "few_samples"):
+        yield f"Too few samples for p95 ({few[0]['samples']}, {few[0]['needed']} needed). Raise --rounds."
+    for row in rows:
+        if row.latency and (kept := row.latency.kept):
+            yield f"{found.name(row.label)} was timed on {kept.last}; add --time-hosted 20 for new timings."
+            break
+
+
+def _below_random(found: Findings) -> Iterator[str]:
+    if found.verdict.situation in ("nothing beats random", "one row"):
+        return
+    below = found.names(
+        [label for label, standing in found.verdict.standings.items() if standing.beats_random is False]
+    )
+    if below:
+        yield f"{enumeration(below)} {'does' if len(below) == 1 else 'do'} not beat a random order."
+
+
+def _truncated(found: Findings) -> Iterator[str]:
+    said: dict[str, str] = {}
+    for row in found.summary.ran:
+        if row.cut is not None and row.cut[0]:
+            part, whole = row.cut
+            name = row.provider or found.name(row.label)
+            said.setdefault(name, f"{name} truncated {part:,} of {whole:,} {plural(found.summary.task.item, whole)}.")
+    yield from said.values()
+
+
+def _unanswered(found: Findings) -> Iterator[str]:
+    task = found.summary.task
+    empty: dict[int, list[str]] = {}
+    for row in found.summary.ran:
+        for said in _arguments(row.warnings, "unmatched"):
+            empty.setdefault(said["queries"], []).append(row.label)
+    for number, labels in empty.items():
+        names = found.names(labels)
+        who = "Every row" if len(names) == len(found.groups) > 1 else enumeration(names)
+        yield f"{who} returned nothing for {number:,} of {found.count(task.queries)}."
+    if lost := len(task.without_relevant):
+        has = "has" if lost == 1 else "have"
+        yield f"{lost:,} of {found.count(task.queries)} {has} no relevant {task.item}; every row scores 0 there."
+
+
+def _ranked(found: Findings) -> Iterator[str]:
+    for row in found.summary.ran:
+        if row.loss is not None and row.loss.ndcg_lost >= LOSS:
+            yield f"{found.name(row.label)} loses {bound_above(row.loss.ndcg_lost)} NDCG@10 against exact search."
+    if unstable := [row.label for row in found.summary.ran if row.stable is False]:
+        yield f"{enumeration(found.names(unstable))} ranked differently between rounds."
+
+
+def _others(found: Findings) -> Iterator[str]:
+    """Every other warning, in its own words."""
+    yield from (words(warning) for warning in found.summary.warnings if not _is_said(warning))
+    warned: dict[str, list[str]] = {}
+    for row in found.summary.ran:
+        for warning in row.warnings:
+            if not _is_said(warning):
+                warned.setdefault(words(warning), []).append(row.label)
+    for text, labels in warned.items():
+        yield f"{enumeration(found.names(labels))}: {text}"
+
+
+def _is_said(warning: Remark) -> bool:
+    return isinstance(warning, Fact) and warning.id in SAID
+
+
+def failed_rows(summary: Summary) -> list[tuple[Row, str]]:
+    """The contenders that lack nothing and have no figures all the same: they started, or should have."""
+    return [(row, _line(row.not_run)) for row in summary.rows if row.not_run is not None and not _lack(row.not_run)]
+
+
+def not_run_sentence(summary: Summary) -> str:
+    """How many contenders lack something, by what they lack."""
+    lacking = [row.not_run for row in summary.rows if row.not_run is not None and _lack(row.not_run)]
+    return f"{len(lacking)} did not run: {lacks_sentence(lacking)}. See bakeoff doctor." if lacking else ""
+
+
+def lacks_sentence(failures: Sequence[Failure | str]) -> str:
+    """How many need what."""
+    counts = Counter(map(_lack, failures))
+    return ", ".join(
+        f"{number} {'needs' if number == 1 else 'need'} {what}" if what else f"{number} failed"
+        for what, number in counts.most_common()
+    )
+
+
+def _lack(failure: Failure | str) -> str:
+    """What a contender lacks, such as a key; "" where it failed."""
+    if isinstance(failure, Failure) and failure.kind != "unavailable":
+        return ""
+    return next((what for what, signs in LACKS.items() if any(sign in _line(failure) for sign in signs)), "")
+
+
+def _line(failure: Failure | str) -> str:
+    return failure.line if isinstance(failure, Failure) else failure

@@ -1,0 +1,210 @@
+"""The first screen of a result, at most 30 lines: decision, table, picks, notes, what failed, where to go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from bakeoff.core.wrapping import PIPE_WIDTH, wrapped
+from bakeoff.report.brief_notes import brief_notes, failed_rows, not_run_sentence
+from bakeoff.report.groups import RowGroup, shorten
+from bakeoff.report.numbers import duration, enumeration, milliseconds
+from bakeoff.report.score_table import SHORTEST_LABEL, ScoreTable, StoreTable, compares_stores, legend, p50
+from bakeoff.report.verdict_words import Findings, decision, pick_lines, plural, unreliable
+from bakeoff.results.schema import Pick, Summary
+
+MOST_LINES = 30
+FEWEST_ROWS = 6
+MOST_NOTES = 4
+MOST_FAILED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Where a result's page and all of its figures are, as commands, and its folder; empty where it has none."""
+
+    page: str = ""
+    full: str = ""
+    folder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstScreen:
+    """A result on one screen."""
+
+    summary: Summary
+    links: Links = Links()
+    choice: str = ""  # what limits leave
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from screen_lines(self.summary, self.links, options.max_width, self.choice)
+
+
+def first_screen_text(summary: Summary, width: int = PIPE_WIDTH) -> str:
+    """The same without colours, for `print` in Python."""
+    return "\n".join(line.plain for line in screen_lines(summary, Links(), width))
+
+
+def screen_lines(summary: Summary, links: Links, width: int, choice: str = "") -> list[Text]:
+    """All lines. The table has what the rest leaves; where that is little, picks and notes go first."""
+    found = Findings(summary)
+    if not found.groups:
+        return [*_decision_lines(found, width), *_section(_lost_lines(summary, width)), *_section(_links(links, width))]
+    table = StoreTable(found) if compares_stores(found) else ScoreTable(found)
+    head = [
+        *_decision_lines(found, width),
+        _line(""),
+        *_paragraph(caption(found, table.constants, width), width, "dim"),
+    ]
+    under = _paragraph(legend(found, found.groups, width, bars=isinstance(table, ScoreTable)), width, "dim")
+    picks, stores = _pick_lines(found, width), _store_lines(found, width)
+    notes = [_cut(note, width) for note in brief_notes(found)]
+    every, lost, links_ = len(notes), _lost_lines(summary, width), _links(links, width)
+    if every > MOST_NOTES:
+        notes = [*notes[: MOST_NOTES - 1], _more_notes(every - MOST_NOTES + 1, links)]
+
+    def rest() -> list[Text]:
+        return [
+            *under,
+            *_section([*picks, *stores, *_paragraph(choice, width)]),
+            *_section([*notes, *lost]),
+            *_section(links_),
+        ]
+
+    def room() -> int:
+        return MOST_LINES - len(head) - len(rest()) - 1
+
+    enough = min(FEWEST_ROWS, table.length)
+    if room() < enough:
+        picks = picks[:2]
+    if room() < enough:
+        stores = []
+    while room() < enough and len(notes) > 1:
+        notes = [*notes[:-2], _more_notes(every - len(notes) + 2, links)]
+    return [*head, *table.lines(width, max(room(), 1), links.full), *rest()]
+
+
+def _decision_lines(found: Findings, width: int) -> list[Text]:
+    said = decision(found)
+    lines = _paragraph(said.headline, width, "bold") + _paragraph(said.advice, width)
+    for line in _paragraph(said.unsettled, width):
+        if line.plain.startswith("Not settled."):
+            line.stylize("yellow", 0, len("Not settled."))
+        lines.append(line)
+    return lines + _paragraph(said.meaning, width)
+
+
+def caption(found: Findings, constants: Sequence[str], width: int) -> str:
+    """What was asked of whom, with as much of what is the same for all as the line holds."""
+    summary = found.summary
+    task, rows = summary.task, [row for row in summary.rows if row.row_type != "baseline"]
+    ran, failed = len(summary.ran), len(failed_rows(summary))
+    documents = f"{task.documents:,} {plural(task.item, task.documents)}"
+    if task.drawn_from:
+        documents += f" of {task.drawn_from:,}"
+    ran_of = f"{ran} of {len(rows)} contenders ran" if ran < len(rows) else f"{ran} {plural('contender', ran)}"
+    weighted = ["queries weighted by traffic"] if task.weighting else []
+    ran_of += f" ({failed} failed)" if failed else ""
+    parts = [documents, found.count(task.queries), ran_of, duration(summary.seconds), *weighted]
+    line = f"{summary.name}: {', '.join(parts)}"
+    for constant in constants:
+        if cell_len(f"{line}, {constant}") <= width:
+            line += f", {constant}"
+    return line
+
+
+def _pick_lines(found: Findings, width: int) -> list[Text]:
+    picks = [(use, shorten(label), why) for use, label, why in pick_lines(found)]
+    if not picks or _repeat_headline(found.verdict.picks):
+        return []
+    if max(sum(map(cell_len, pick)) for pick in picks) + 4 > width:  # the best row's line and the table say p50
+        picks = [(use, label, why.replace(" p50)", ")")) for use, label, why in picks]
+    uses, labels, whys = (max(cell_len(pick[at]) for pick in picks) for at in range(3))
+    labels = min(labels, max(SHORTEST_LABEL, width - uses - whys - 4))
+    return [
+        _cut(f"{set_cell_size(use, uses)}  {set_cell_size(shorten(label, labels), labels)}  {why}", width)
+        for use, label, why in picks
+    ]
+
+
+def _repeat_headline(picks: Sequence[Pick]) -> bool:
+    """Whether all that the picks say is said above."""
+    return len(picks) == 1 and picks[0].use == "best" and picks[0].p50_ms is None
+
+
+def _store_lines(found: Findings, width: int) -> list[Text]:
+    """Which stores score alike, and what the fastest saves."""
+    several = [group for group in found.groups if len(group.stores) > 1]
+    if not several or compares_stores(found):
+        return []
+    names = several[0].stores
+    if any(group.stores != names for group in several):
+        return []
+    saved = _saving(several, names)
+    first = set_cell_size("Stores", max(max((cell_len(pick[0]) for pick in pick_lines(found)), default=0), 6))
+    return [_cut(f"{first}  {enumeration(names)} score alike{saved}.", width)]
+
+
+def _saving(groups: Sequence[RowGroup], names: Sequence[str]) -> str:
+    """How many milliseconds the first of two stores saves in every group."""
+    times = [[p50(row) for row in group.same_name] for group in groups]
+    if len(names) != 2 or unreliable([row for group in groups for row in group.rows]):
+        return ""
+    gaps = [second - first for first, second in times if first is not None and second is not None]
+    if len(gaps) < len(times):
+        return ""
+    fast = names[0] if min(gaps) > 0 else names[1] if max(gaps) < 0 else ""
+    low, high = sorted(map(abs, (min(gaps), max(gaps))))
+    spread = (
+        milliseconds(low) if milliseconds(low) == milliseconds(high) else f"{milliseconds(low)} to {milliseconds(high)}"
+    )
+    return f"; {fast} saves {spread} ms" if fast else ""
+
+
+def _more_notes(number: int, links: Links) -> Text:
+    return _line(f"{number} more notes" + (f": {links.full}" if links.full else ""))
+
+
+def _lost_lines(summary: Summary, width: int) -> list[Text]:
+    """What failed, a line each, and in one line what did not run."""
+    failed = failed_rows(summary)
+    shown = failed if len(failed) <= MOST_FAILED else failed[: MOST_FAILED - 1]
+    names = [shorten(row.label) for row, _ in shown]
+    longest = max(map(cell_len, names), default=0)
+    lines = []
+    for name, (_, reason) in zip(names, shown, strict=True):
+        line = _cut(f"{set_cell_size(name, longest)}  failed  {reason}", width)
+        line.stylize("yellow", longest + 2, longest + 2 + len("failed"))
+        lines.append(line)
+    lines += [_line(f"{len(failed) - len(shown)} more failed.")] if len(failed) > len(shown) else []
+    sentence = not_run_sentence(summary)
+    return lines + (_paragraph(sentence, width) if sentence else [])
+
+
+def _links(links: Links, width: int) -> list[Text]:
+    commands = [(links.page, "the page"), (links.full, "all figures")] if links.full else []
+    longest = max((cell_len(command) for command, _ in commands), default=0)
+    parts = [f"{command:<{longest}}   {what}" for command, what in commands if command]
+    whole = "          ".join(f"{command}   {what}" for command, what in commands if command)
+    lines = [_line(whole)] if cell_len(whole) <= width and whole else [_line(part) for part in parts]
+    return lines + ([_line(f"Saved in {links.folder}", "dim")] if links.folder else [])
+
+
+def _section(lines: Sequence[Text]) -> list[Text]:
+    return [_line(""), *lines] if lines else []
+
+
+def _paragraph(text: str, width: int, style: str = "") -> list[Text]:
+    return [_line(line, style) for line in wrapped(text, width)] if text else []
+
+
+def _cut(text: str, width: int) -> Text:
+    return _line(text if cell_len(text) <= width else f"{set_cell_size(text, width - 1).rstrip()}…")
+
+
+def _line(text: str, style: str = "") -> Text:
+    return Text(text, style=style, no_wrap=True, overflow="ignore")

@@ -1,0 +1,178 @@
+"""What `bakeoff gate` prints: the answer, the contenders that changed, what it can find; and JUnit XML for any CI."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+import msgspec
+
+from bakeoff.core.printable import counted
+from bakeoff.evaluation.measures import Measure
+from bakeoff.report.charts import xml_text
+from bakeoff.report.groups import shorten
+from bakeoff.report.numbers import MINUS, bound_above, bound_below, difference, enumeration, signed
+from bakeoff.results.gate import ContenderCheck, Gate, Outcome
+from bakeoff.statistics.detectable import round_gap
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from bakeoff.report.grid import Grid
+
+MARKS: dict[Outcome, str] = {"failed": "FAIL", "undecided": "????", "passed": "pass"}
+
+
+def gate_lines(gate: Gate) -> RenderableType:
+    """Whether it passed, in one sentence; then only the contenders that changed, and what is to be read with them."""
+    from rich.console import Group
+
+    from bakeoff.report.grid import Prose
+
+    changed = [check for check in gate.checks if check.differing or check.outcome != "passed"]
+    parts: list[RenderableType] = [Prose(headline(gate), "bold")]
+    if changed:
+        parts.append(_table(gate, changed))
+    return Group(*parts, *map(Prose, closing(gate)))
+
+
+def headline(gate: Gate) -> str:
+    """The answer, in one line."""
+    measure, allowed = Measure.parse(gate.measure).label, f"{gate.max_drop:g}"
+    failed, open_ = (_names(gate, outcome) for outcome in ("failed", "undecided"))
+    if failed:
+        return f"gate failed: {failed} dropped by more than {allowed} on {measure}"
+    if open_ and gate.mode == "non-inferior":
+        return f"gate failed: not shown that {open_} dropped by less than {allowed} on {measure}"
+    if open_:
+        said = f"{open_} may have dropped by more than {allowed} on {measure}"
+        return f"gate {'failed, ' if gate.undecided == 'fail' else ''}undecided ({gate.undecided}): {said}"
+    shown = "all dropped by less than" if gate.mode == "non-inferior" else "none dropped by more than"
+    return f"gate passed: {counted(len(gate.checks), 'contender')}, {shown} {allowed} on {measure}"
+
+
+def _names(gate: Gate, outcome: Outcome) -> str:
+    names = [shorten(check.contender) for check in gate.checks if check.outcome == outcome]
+    return enumeration(names) if names else ""
+
+
+def _table(gate: Gate, changed: Sequence[ContenderCheck]) -> Grid:
+    """A failure has the least that the drop may be, all others the most."""
+    from rich.text import Text
+
+    from bakeoff.report.grid import Figures, Grid
+
+    least = any(_least(check) for check in changed)
+    most = any(_most(check) for check in changed)
+    heads = ["old", "new", "change", *(["at least"] if least else []), *(["at most"] if most else [])]
+    table = Grid(["", "contender", *map(Figures, heads)], keys=2)
+    for check in changed:
+        cells = [
+            MARKS[check.outcome],
+            shorten(check.contender),
+            f"{check.before:.3f}",
+            f"{check.after:.3f}",
+            signed(-check.drop, f"{-check.drop:.3f}".replace("-", MINUS)),
+            *([_least(check)] if least else []),
+            *([_most(check)] if most else []),
+        ]
+        table.add_row(*(Text(cell, style="bold" if gate.fails(check) else "") for cell in cells))
+    return table
+
+
+def _least(check: ContenderCheck) -> str:
+    return bound_below(check.least) if check.least is not None and check.outcome == "failed" else ""
+
+
+def _most(check: ContenderCheck) -> str:
+    return bound_above(check.most) if check.most is not None and check.outcome != "failed" else ""
+
+
+def closing(gate: Gate) -> list[str]:
+    """What did not change, what the gate can find, and what to do."""
+    queries = counted(gate.queries, "query")
+    said, same = [], sum(not check.differing for check in gate.checks)
+    if same:
+        said.append("Nothing changed." if same == len(gate.checks) else f"{counted(same, 'contender')} did not change.")
+    worst = [check.worst for check in gate.checks if check.worst is not None and check.outcome != "passed"]
+    if worst:
+        lost = min(worst, key=lambda one: one.change)
+        said.append(f"Worst query: {lost.text} ({difference(lost.change)}).")
+    if gate.outcome == "undecided" and gate.mode == "drop":
+        advice = "; --undecided fail makes this fail" if gate.undecided == "warn" else ""
+        said.append(f"{queries} cannot tell{advice}.")
+    if gate.regraded:
+        said.append(f"{counted(gate.regraded, 'query')} graded otherwise since: the baseline was scored again.")
+    if gate.new:
+        said.append(f"New, without a baseline: {enumeration(list(map(shorten, gate.new)))}.")
+    lines = [" ".join(said)] if said else []
+    return [*lines, f"{_power(gate, queries)} Baseline: {gate.baseline}."]
+
+
+def _power(gate: Gate, queries: str) -> str:
+    if gate.mode == "exact":
+        return "Means are compared as they are, without a test."
+    more = ""
+    if gate.needed is not None and gate.needed > gate.queries:
+        more = f"To rule out a drop of {gate.max_drop:g} takes about {gate.needed:,} queries. "
+    if gate.finds is None:
+        return f"{more}{queries} find no drop in 4 of 5 cases."
+    return f"{more}This gate finds drops from about {round_gap(gate.finds, gate.queries):g} (4 of 5 cases, {queries})."
+
+
+def reason(gate: Gate, check: ContenderCheck) -> str:
+    """One contender, in words."""
+    change = f"{check.before:.4f} → {check.after:.4f}"
+    if not check.differing:
+        return f"{change}, no query differs"
+    ends = [
+        *([f"at least {check.least:.4f}"] if check.least is not None and check.outcome == "failed" else []),
+        *([f"at most {check.most:.4f}"] if check.most is not None and check.outcome != "failed" else []),
+    ]
+    drop = f"a drop of {check.drop:.4f}" if check.drop > 0 else "no drop"
+    known = f" (true drop {ends[0]})" if ends else ""
+    p = "" if check.p is None else f", p (Holm) = {check.p:.2g}"
+    return f"{change}, {drop}{known}, {gate.max_drop:g} is allowed{p}"
+
+
+def as_json(gate: Gate) -> str:
+    """Every fact, with the outcome and a number of the format."""
+    content = {**msgspec.to_builtins(gate), "outcome": gate.outcome, "exit_code": gate.exit_code}
+    return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
+
+
+def junit(gate: Gate) -> str:
+    """A test case for each contender; what can't be compared is an error, a drop a failure, undecided is skipped."""
+    failed = [check for check in gate.checks if gate.fails(check)]
+    open_ = [check for check in gate.checks if check.outcome == "undecided" and check not in failed]
+    skipped = [] if gate.undecided == "pass" else open_
+    suite = ElementTree.Element(
+        "testsuite",
+        name=xml_text(f"bakeoff gate {gate.measure}"),
+        tests=str(len(gate.checks) + len(gate.refused)),
+        failures=str(len(failed)),
+        errors=str(len(gate.refused)),
+        skipped=str(len(skipped)),
+    )
+    for check in gate.checks:
+        case = _case(suite, gate, check.contender)
+        said = xml_text(f"{gate.measure} {reason(gate, check)}")
+        if check in failed:
+            ElementTree.SubElement(case, "failure", message=said, type="drop")
+        elif check in skipped:
+            ElementTree.SubElement(case, "skipped", message=said)
+        ElementTree.SubElement(case, "system-out").text = said
+    for why in gate.refused:
+        case = _case(suite, gate, "comparable")
+        ElementTree.SubElement(case, "error", message=xml_text(why), type="not comparable")
+    root = ElementTree.Element("testsuites")
+    root.append(suite)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _case(suite: ElementTree.Element, gate: Gate, name: str) -> ElementTree.Element:
+    return ElementTree.SubElement(
+        suite, "testcase", classname=xml_text(f"bakeoff.{gate.task}"), name=xml_text(name), time="0"
+    )

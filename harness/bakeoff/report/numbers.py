@@ -1,0 +1,100 @@
+"""Figures as sentences and first screens write them; the matrix and exports have more digits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+MINUS = "−"
+SHORT = {"Precision@": "P@", "Recall@": "R@", "Accuracy@": "Acc@"}
+SMALL = 0.02  # differences below have a third decimal
+
+
+def bound_above(value: float) -> str:
+    """An upper bound, rounded up."""
+    digits = _digits(value)
+    return _plain(math.ceil(round(value * 10**digits, 6)) / 10**digits, digits)
+
+
+def bound_below(value: float) -> str:
+    """A lower bound, rounded down."""
+    digits = _digits(value)
+    return _plain(math.floor(round(value * 10**digits, 6)) / 10**digits, digits)
+
+
+def difference(value: float) -> str:
+    """A difference of two scores, without a sign where it is positive."""
+    return _plain(value, _digits(value))
+
+
+def signed(value: float, text: str) -> str:
+    """A figure with its plus where it is positive; `text` has the minus already."""
+    return f"+{text}" if value > 0 else text
+
+
+def interval(low: float, high: float) -> str:
+    """Both ends, rounded outwards, with as many decimals."""
+    return f"{_plain(math.floor(low * 100) / 100, 2)} to {_plain(math.ceil(high * 100) / 100, 2)}"
+
+
+def milliseconds(value: float) -> str:
+    """Two significant digits: two runs on an idle machine differ in the third."""
+    if value <= 0:
+        return "0"
+    rounded = round(value, 1 - math.floor(math.log10(value)))
+    return f"{rounded:,.{max(0, 1 - math.floor(math.log10(rounded)))}f}"
+
+
+def times(factor: float) -> str:
+    """How many times: whole, but for less than 2."""
+    return f"{factor:.1f}×" if factor < 1.95 else f"{factor:,.0f}×"
+
+
+def size(bytes_: float) -> str:
+    """kB below 1,000 kB, then MB."""
+    return f"{bytes_ / 1e3:,.0f} kB" if bytes_ < 999.5e3 else f"{bytes_ / 1e6:,.1f} MB"
+
+
+def duration(seconds: float) -> str:
+    """`5 s`, `3 min`, `1 h 20 min`."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def about(low: int, high: int) -> str:
+    """A number that is only known to lie between two, rounded outwards: `about 30`, `about 30 to 60`."""
+    step = 5 if high < 50 else 10 if high < 500 else 50 if high < 5000 else 500
+    least, most = low // step * step, -(-high // step) * step
+    return f"about {most:,}" if least <= 0 or least == most else f"about {least:,} to {most:,}"
+
+
+def alternatives(names: Sequence[str], most: int = 3) -> str:
+    """a, b or c; of more the first two and how many others."""
+    if len(names) > most:
+        return f"{', '.join(names[: most - 1])} or {len(names) - most + 1} others"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def enumeration(names: Sequence[str], most: int = 3) -> str:
+    """a, b and c; of more the first two and how many others."""
+    if len(names) > most:
+        return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} others"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _digits(value: float) -> int:
+    return 3 if abs(value) < SMALL else 2
+
+
+def _plain(value: float, digits: int) -> str:
+    text = f"{value:,.{digits}f}"
+    return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text.replace("-", MINUS)
+
+
+def short_label(label: str) -> str:
+    """A measure's label as the head of a narrow column."""
+    for long, short in SHORT.items():
+        label = label.replace(long, short)
+    return label

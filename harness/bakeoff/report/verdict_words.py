@@ -1,0 +1,568 @@
+"""The verdict in words: the decision, what to take and whether to stop, what would settle it, and the picks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from shlex import quote
+from typing import assert_never
+
+from msgspec import UNSET
+
+from bakeoff.core.clock import SAMPLES_FOR
+from bakeoff.core.facts import Fact
+from bakeoff.core.figures import PairedDifference
+from bakeoff.core.printable import dollars, listed
+from bakeoff.report.groups import RowGroup, group_rows, name_without_store, shorten, store_name
+from bakeoff.report.numbers import (
+    about,
+    alternatives,
+    bound_above,
+    bound_below,
+    difference,
+    enumeration,
+    interval,
+    milliseconds,
+    signed,
+    times,
+)
+from bakeoff.results.picks import Choice
+from bakeoff.results.schema import Pick, PossibleWinner, Row, Standing, Summary, Verdict
+
+CONFIDENCE = "95% confidence"
+WITHOUT_VERDICT = {
+    "labels by row": "There is no verdict: hybrid labels come from each row’s own similarities, so no two rows share "
+    "labels.",
+}
+CUT_FROM = 0.05  # of a corpus' texts: a row whose model truncates fewer of them is no other row
+MADE_OF_OTHERS = ("fused", "reranked")  # types of rows that embed with the models of other rows
+NO_NEWS = 0.005  # a price that starts below has no lower end worth a word
+USES = {
+    "faster": "Faster",
+    "fastest": "Fastest",
+    "cheaper": "Cheaper",
+    "as good": "As good",
+    "within limits": "Within limits",
+}
+
+
+@dataclass(frozen=True)
+class Findings:
+    """A result as its words need it: rows that score alike are one group, and every group has one name."""
+
+    summary: Summary
+
+    @property
+    def verdict(self) -> Verdict:
+        """What was decided."""
+        return self.summary.verdict
+
+    @cached_property
+    def groups(self) -> list[RowGroup]:
+        """The contenders that ran, by mean."""
+        alike = {label: standing.alike for label, standing in self.verdict.standings.items()}
+        return sorted(group_rows(self.summary.ran, alike), key=lambda group: -round(self.mean(group.first), 12))
+
+    @cached_property
+    def group_of(self) -> dict[str, RowGroup]:
+        """By label, the group of a row that ran."""
+        return {row.label: group for group in self.groups for row in group.rows}
+
+    @property
+    def measure(self) -> str:
+        """What the deciding measure is called."""
+        return self.short_label(self.verdict.measure)
+
+    @cached_property
+    def short_labels(self) -> dict[str, str]:
+        """By measure, its label without what stands in brackets, where that leaves it the only one of its name."""
+        measures = dict.fromkeys([*self.summary.matrix_measures, self.verdict.measure])
+        whole = {measure: self.summary.label(measure) for measure in measures}
+        short = {measure: label.partition(" (")[0] for measure, label in whole.items()}
+        return {
+            measure: label if list(short.values()).count(label) == 1 else whole[measure]
+            for measure, label in short.items()
+        }
+
+    def short_label(self, measure: str) -> str:
+        """A measure as sentences call it."""
+        return self.short_labels.get(measure) or self.summary.label(measure)
+
+    def mean(self, row: Row) -> float:
+        """The figure that decides."""
+        return row.measures[self.verdict.measure].mean
+
+    def name(self, label: str | None) -> str:
+        """What sentences call a row: its group's name, shortened; of one that did not run, its label."""
+        group = self.group_of.get(label or "")
+        return shorten(group.name if group else label or "")
+
+    def names(self, labels: Sequence[str]) -> list[str]:
+        """The names of rows, each once."""
+        return list(dict.fromkeys(map(self.name, labels)))
+
+    def standing(self, label: str) -> Standing | None:
+        """What can be said of a row."""
+        return self.verdict.standings.get(label)
+
+    def pair(self, a: str, b: str) -> PairedDifference | None:
+        """Two rows, or those that score like them, where they were compared; a's mean minus b's."""
+        mine, yours = self._alike(a), self._alike(b)
+        for pair in self.verdict.pairs:
+            if pair.a in mine and pair.b in yours:
+                return pair
+            if pair.a in yours and pair.b in mine:
+                return pair.turned()
+        return None
+
+    def _alike(self, label: str) -> set[str]:
+        return {row.label for row in self.group_of[label].rows} if label in self.group_of else {label}
+
+    def count(self, number: int) -> str:
+        """So many queries, or whatever the task asks."""
+        return f"{number:,} {plural(self.summary.task.unit, number)}"
+
+    @property
+    def baselines(self) -> Mapping[str, float]:
+        """The deciding figure of the oracle and of a random order."""
+        rows = [row for row in self.summary.rows if row.row_type == "baseline"]
+        return {row.label: self.mean(row) for row in rows if self.verdict.measure in row.measures}
+
+    @property
+    def has_incumbent(self) -> bool:
+        """Whether rows are compared with the one in use."""
+        return bool(self.verdict.baseline) and self.verdict.baseline in self.group_of
+
+
+def unreliable(rows: Sequence[Row]) -> bool:
+    """Whether some row's times can't be trusted; too few of them for a p95 say nothing against a p50."""
+    doubts = [doubt for row in rows if row.latency for doubt in row.latency.doubts]
+    return any(not isinstance(doubt, Fact) or doubt.id != "few_samples" for doubt in doubts)
+
+
+def plural(noun: str, number: int) -> str:
+    """The noun for so many: `query`, `queries`, `class`, `classes`."""
+    if number == 1:
+        return noun
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}es" if noun.endswith("s") else f"{noun}s"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The first lines of every report. `unsettled` says what would settle it, `meaning` what the measure is not."""
+
+    headline: str
+    advice: str = ""
+    unsettled: str = ""
+    meaning: str = ""
+
+
+def decision(found: Findings) -> Decision:
+    """Which one to take, and whether to stop."""
+    match found.verdict.situation:
+        case "nothing ran":
+            return Decision("Nothing ran.", "Set a key, or add a local row such as minilm.")
+        case "older format":
+            sentences = found.verdict.sentences
+            stored = sentences[0] if sentences is not UNSET and sentences else "There is no verdict."
+            return Decision(stored, "An older version wrote this result. Run the line-up again for a verdict.")
+        case "not comparable":
+            reason = WITHOUT_VERDICT.get(found.verdict.without_verdict, "There is no verdict: rows cannot be compared.")
+            return Decision(reason, "Do not choose from this result.")
+        case "one row":
+            return _one_row(found)
+        case "all alike":
+            return _all_alike(found)
+        case "nothing beats random":
+            return _nothing_beats_random(found)
+        case "only a baseline leads":
+            hashes = ", which only hashes words" if _leader(found).provider == "fake" else ", which is only a baseline"
+            return Decision(f"No model beats {found.name(found.verdict.leader)}{hashes}.", _do_not_choose(found))
+        case "incumbent did not run":
+            name = shorten(found.verdict.baseline)
+            return Decision(f"{name}, the incumbent, did not run.", "Do not choose; nothing can be compared with it.")
+        case "incumbent beaten":
+            return _incumbent_beaten(found)
+        case "incumbent kept":
+            return _incumbent_kept(found)
+        case "clear":
+            return _clear(found)
+        case "open until graded" | "too few differ" | "within margin" | "not settled":
+            return _several(found)
+        case _:
+            assert_never(found.verdict.situation)
+
+
+def _leader(found: Findings) -> Row:
+    return found.group_of[found.verdict.leader or found.groups[0].first.label].first
+
+
+def _one_row(found: Findings) -> Decision:
+    row = found.groups[0].first
+    value, random = row.measures[found.verdict.measure], found.baselines.get("random")
+    ends = f" ({interval(value.low, value.high)})" if value.low is not None and value.high is not None else ""
+    floor = f"; random is {random:.2f}" if random is not None else ""
+    other = "minilm" if row.row_type == "lexical" else "bm25"
+    return Decision(
+        f"Only {found.name(row.label)} ran. It scores {value.mean:.3f} on {found.measure}{ends}{floor}.",
+        f"There is nothing to compare it with. Add a row such as {other} to the line-up.",
+    )
+
+
+def _all_alike(found: Findings) -> Decision:
+    rows, score = found.summary.ran, f"({found.measure} {found.mean(found.groups[0].first):.3f})"
+    names = {name_without_store(row) for row in rows}
+    if len(names) > 1:
+        headline = f"All {len(rows)} rows return the same results {score}."
+    else:
+        headline = f"All {len(rows)} stores return the same results for {shorten(names.pop())} {score}."
+    timed = [(row.latency.search.p50, row) for row in rows if row.latency and row.latency.search.p50 is not None]
+    if unreliable(rows):
+        return Decision(headline, "Choose by latency and size. Timings of this run are unreliable.")
+    if not timed:
+        return Decision(headline, "Choose by latency and size.")
+    fastest, row = min(timed, key=lambda pair: pair[0])
+    name = shorten(row.label if len(names) > 1 else store_name(row) or row.label)
+    return Decision(headline, f"Choose by latency and size. {name} searches fastest ({milliseconds(fastest)} ms p50).")
+
+
+def _nothing_beats_random(found: Findings) -> Decision:
+    random, best = found.baselines.get("random"), found.groups[0]
+    floor = f" ({found.measure} {random:.3f})" if random is not None else ""
+    scores = f"{found.name(best.first.label)} scores {found.mean(best.first):.3f}"
+    return Decision(
+        f"Nothing is shown to beat a random order{floor}. {scores}.",
+        _do_not_choose(found),
+        "Check the task with bakeoff validate, then read the answers on the page.",
+    )
+
+
+def _do_not_choose(found: Findings) -> str:
+    outlook = found.verdict.outlook
+    below = outlook.unnoticed_below if outlook else None
+    power = f" Gains below about {difference(below)} usually go unnoticed." if below else ""
+    return f"Do not choose from this result.{power}"
+
+
+def _incumbent_beaten(found: Findings) -> Decision:
+    verdict = found.verdict
+    take, incumbent = found.name(verdict.take), found.name(verdict.baseline)
+    standing = found.standing(verdict.take or "")
+    against = standing.against if standing else None
+    by = ""
+    if against is not None:
+        least = bound_below(against.low) if against.low is not None and against.low > 0 else ""
+        sure = f", at least by {least}" if least.strip("0.") else ""
+        by = f" by {difference(against.difference)}{sure} ({CONFIDENCE})"
+    also = [
+        label
+        for label, other in verdict.standings.items()
+        if other.against is not None and other.against.relation == "better" and found.name(label) != take
+    ]
+    others = found.names([row.label for group in found.groups for row in group.rows if row.label in also])
+    beat = "beats" if len(others) == 1 else "beat"
+    more = f"{enumeration(others)} {beat} it too" if others else f"no other row beats {incumbent}"
+    return Decision(f"{take} beats {incumbent} on {found.measure}{by}.", f"Switch to {take}; {more}.")
+
+
+def _incumbent_kept(found: Findings) -> Decision:
+    verdict, incumbent = found.verdict, found.name(found.verdict.baseline)
+    rivals = {label: standing.against for label, standing in verdict.standings.items() if standing.against}
+    headline = f"Nothing beats {incumbent} on {found.measure}."
+    highest = [against.high for against in rivals.values()]
+    if rivals:
+        label, against = max(rivals.items(), key=lambda item: item[1].difference)
+        gain = signed(against.difference, difference(against.difference))
+        most = f", at most {signed(against.high, bound_above(against.high))}" if against.high is not None else ""
+        headline += f" {found.name(label)} comes closest ({gain}{most})."
+    known = [high for high in highest if high is not None]
+    if known and len(known) == len(highest) and max(known) <= verdict.stop_within:
+        better = bound_above(max(known)) if max(known) > 0 else ""
+        stop = f"no row is better by more than {better}" if better else "no row is better"
+        return Decision(headline, f"Keep {incumbent} and stop; {stop} ({CONFIDENCE}).")
+    return Decision(headline, f"Keep {incumbent} for now. {_next_step(found, 'a gain')}")
+
+
+def _clear(found: Findings) -> Decision:
+    name, rival = found.name(found.verdict.take), found.groups[1] if len(found.groups) > 1 else None
+    pair = found.pair(_leader(found).label, rival.first.label) if rival else None
+    lead = ""
+    if pair is not None:
+        ends = f" ({interval(pair.low, pair.high)})" if pair.low is not None and pair.high is not None else ""
+        lead = f"by {difference(pair.difference)}{ends}"
+    if found.summary.task.reference:
+        stop = f"it leads {lead}" if lead else f"no other row is closer ({CONFIDENCE})"
+        return Decision(f"{_closest(found)}.", f"Take {name} and stop; {stop}.", meaning=_meaning(found))
+    rest = f" It leads {found.name(rival.first.label)} {lead}." if rival and lead else ""
+    return Decision(
+        f"{name} is best on {found.measure}.{rest}",
+        f"Take {name} and stop; no other row is the best ({CONFIDENCE}).",
+    )
+
+
+def _closest(found: Findings) -> str:
+    leader, rest = _leader(found), found.groups[1:]
+    second = f", {found.name(rest[0].first.label)} {found.mean(rest[0].first):.3f}" if rest else ""
+    return (
+        f"{found.name(leader.label)} comes closest to {shorten(found.summary.task.reference)} "
+        f"({found.measure} {found.mean(leader):.3f}{second})"
+    )
+
+
+def _meaning(found: Findings) -> str:
+    reference, (name, _, cut) = shorten(found.summary.task.reference), found.measure.partition("@")
+    if name != "fidelity":
+        return ""
+    nearest = f"{cut} nearest neighbours" if cut and cut != "1" else "nearest neighbours"
+    return f"{found.measure.capitalize()} is the share of {reference}’s {nearest} found, not quality."
+
+
+def _several(found: Findings) -> Decision:
+    """More than one row may be the best."""
+    verdict, name = found.verdict, found.name(found.verdict.take or found.verdict.leader)
+    leads = (
+        _closest(found) if found.summary.task.reference else f"{found.name(verdict.leader)} leads on {found.measure}"
+    )
+    if verdict.situation == "open until graded":
+        return Decision(f"{leads}, but ungraded documents could change that.", *_until_graded(found, name))
+    rivals = [other for other in found.names(verdict.best_set) if other != found.name(verdict.leader)]
+    apart = f", but {found.count(found.summary.task.queries)} cannot separate it from {alternatives(rivals)}"
+    headline = f"{leads}{apart if rivals else ''}."
+    standing = found.standing(verdict.take or "")
+    most = standing.behind_most if standing else None
+    meaning = _meaning(found) if found.summary.task.reference else ""
+    if verdict.action == "take and stop" and most is not None:
+        stop = f"no row is better by more than {bound_above(most)}"
+        return Decision(headline, f"Take {name} and stop; {stop} ({CONFIDENCE}).", meaning=meaning)
+    better = "" if most is None else f"; another row may be better by up to {bound_above(most)} ({CONFIDENCE})"
+    return Decision(headline, f"Take {name} for now{better}.", _unsettled(found), meaning)
+
+
+def _until_graded(found: Findings, name: str) -> tuple[str, str]:
+    turning, task = found.verdict.turning, found.summary.lineup.get("task")
+    could = "grades that are missing could put another row first"
+    if turning:
+        first = min(turning, key=lambda winner: winner.documents)
+        more = "1 more grade" if first.documents == 1 else f"at most {first.documents:,} more grades"
+        could = f"{more} could put {found.name(first.challenger)} first"
+    command = f"bakeoff grade next {quote(task)}" if isinstance(task, str) else "bakeoff grade next TASK"
+    return f"Take {name} for now; {could}.", f"Not settled. Grade those pairs first with {command}."
+
+
+def _unsettled(found: Findings) -> str:
+    outlook, task = found.verdict.outlook, found.summary.task
+    if found.verdict.situation == "too few differ" and outlook is not None:
+        units = plural(task.unit, 2)
+        tell = "tells" if outlook.differing == 1 else "tell"
+        some = f"Only {outlook.differing} of {found.count(task.queries)} {tell} the rows apart"
+        return f"Not settled. {some}; label more {units}."
+    return f"Not settled. {_next_step(found, 'gaps')}"
+
+
+def _next_step(found: Findings, what: str) -> str:
+    outlook, task = found.verdict.outlook, found.summary.task
+    units = plural(task.unit, 2)
+    if outlook is None or outlook.queries_for_gap is None:
+        return f"Label more {units}."
+    low, high = (max(0, number - task.queries) for number in outlook.queries_for_gap)
+    if high == 0:
+        return f"These {units} should be enough to see {what} of {outlook.gap:g}; the rows may be that close."
+    return f"To see {what} of {outlook.gap:g}, label {about(low, high)} more {units}."
+
+
+def pick_lines(found: Findings) -> list[tuple[str, str, str]]:
+    """The picks: use, label, and what it costs to take it."""
+    return [(_use(pick, found), pick.label, _pick(pick, found)) for pick in found.verdict.picks]
+
+
+def _use(pick: Pick, found: Findings) -> str:
+    if pick.use == "best":
+        return "Best so far" if len(found.names(found.verdict.best_set)) > 1 else "Best"
+    return USES[pick.use]
+
+
+def _pick(pick: Pick, found: Findings) -> str:
+    time = "" if pick.p50_ms is None else f"{milliseconds(pick.p50_ms)} ms p50"
+    if pick.use == "best":
+        score = f"{found.measure} {found.mean(found.group_of[pick.label].first):.3f}"
+        return ", ".join(part for part in (score, time, _price(pick), "offline" if pick.local else "") if part)
+    gain = ""
+    if pick.use == "cheaper":
+        best = next((other for other in found.verdict.picks if other.use == "best"), None)
+        paid = f" ({found.name(best.label)} costs {_price(best)})" if best and _price(best) else ""
+        gain = f"{_price(pick)}{paid}"
+    elif pick.times_faster is not None:
+        gain = f"{times(pick.times_faster)} faster" + (f" ({time})" if time else "")
+    else:
+        gain = time
+    return ", ".join(part for part in (gain, _less(pick, found)) if part)
+
+
+def _price(pick: Pick) -> str:
+    documents, queries = pick.usd_per_million_documents, pick.usd_per_thousand_queries
+    if documents == 0 and queries == 0:
+        return "free"
+    return (
+        f"{dollars(queries)} per 1,000 queries"
+        if queries
+        else f"{dollars(documents)} per million documents"
+        if documents
+        else ""
+    )
+
+
+def _less(pick: Pick, found: Findings) -> str:
+    """How much less a pick scores than the best."""
+    margin = found.verdict.equivalent_within
+    if pick.use == "as good" and margin is not None:
+        return f"as good within {margin:g} ({CONFIDENCE})"
+    return _scores_less(pick.less_least, pick.less_most, in_set=pick.label in found.verdict.best_set)
+
+
+def _scores_less(least: float, most: float | None, *, in_set: bool) -> str:
+    if most is None:
+        return "may score less" if in_set else "scores less, by how much is not known"
+    if in_set:
+        return f"may score up to {bound_above(most)} less"
+    if least < NO_NEWS:
+        return f"scores up to {bound_above(most)} less"
+    return f"scores {bound_below(least)} to {bound_above(most)} less"
+
+
+def verdict_sentences(summary: Summary) -> list[str]:
+    """The decision, a sentence or two each; of an older result without figures, its stored sentences."""
+    if summary.verdict.sentences is not UNSET:
+        return list(summary.verdict.sentences)
+    said = decision(Findings(summary))
+    return [part for part in (said.headline, said.advice, said.unsettled, said.meaning) if part]
+
+
+def advice(summary: Summary) -> list[str]:
+    """The picks, a line each."""
+    return [f"{use}: {label}, {price}." for use, label, price in pick_lines(Findings(summary))]
+
+
+def choice_sentence(summary: Summary, choice: Choice) -> str:
+    """What the user's limits leave."""
+    if choice.pick is None:
+        return f"Nothing that ran is within these limits.{_untimed(summary, choice)}"
+    row = summary.row(choice.pick.label)
+    doubt = " This timing is unreliable." if row.latency and row.latency.doubts else ""
+    within = f"{len(choice.feasible)} of {choice.ran} contenders are within the limits."
+    return f"{choice.pick.label}: {score_and_price(summary, row)}. {within}{doubt}"
+
+
+def score_and_price(summary: Summary, row: Row) -> str:
+    """A row's figure, and how much less than the best it scores, where it is not the one to take."""
+    figure = f"{summary.label(summary.verdict.measure)} {row.measures[summary.verdict.measure].mean:.3f}"
+    standing = summary.verdict.standings.get(row.label)
+    return figure if standing is None or row.label == summary.verdict.take else f"{figure}, {_behind(standing)}"
+
+
+def _behind(standing: Standing) -> str:
+    return _scores_less(standing.behind_least, standing.behind_most, in_set=standing.mark != "worse")
+
+
+def _untimed(summary: Summary, choice: Choice) -> str:
+    for name, labels in choice.untimed.items():
+        if labels:
+            why = no_time(summary.row(labels[0]), int(name.removeprefix("p")))
+            return f" The {name} of {listed(labels)} is not known. {why}"
+    return ""
+
+
+def no_time(row: Row, q: int = 50) -> str:
+    """Why a row has no p50 or p95 to compare, with the remedy: more rounds alone time no paid model again."""
+    total, answers = (row.latency.total.n, row.latency.search.n) if row.latency else (0, 0)
+    if not (total or answers):
+        return f"The answers of {row.label} come from elsewhere, so there is no latency to compare."
+    needed = SAMPLES_FOR[q]
+    if row.latency and (kept := row.latency.kept):
+        timed = f"{row.label} was timed {kept.when} and is not compared with times of this run"
+        return f"{timed}: --time-hosted {needed} times it again, and pays."
+    few = f"{row.label} has too few samples for a p{q} ({total}, {needed} are needed)"
+    if total >= answers:
+        return f"{few}: raise --rounds."
+    if total:
+        return f"{few}: a paid model is timed when a query is first asked. --time-hosted {needed} asks again, and pays."
+    if row.row_type in MADE_OF_OTHERS:
+        return f"{row.label} asks rows whose query vectors or scores were there already: no answer was timed whole."
+    cached = f"The query vectors of {row.label} came from the cache, so its answers were not timed"
+    return f"{cached}: --time-hosted {needed} times them, and pays."
+
+
+def further_sentences(summary: Summary) -> list[str]:
+    """What else the verdict's facts say: equivalence, rows that no better than chance, truncation, other orders."""
+    return [
+        *_equivalence(summary),
+        *_below_random(summary),
+        *_truncated(summary.ran),
+        *_possible_winners(summary),
+        *_agreement(summary),
+        *_pairs(summary),
+    ]
+
+
+def _equivalence(summary: Summary) -> list[str]:
+    verdict, within = summary.verdict, summary.verdict.equivalent_within
+    if within is None or len(verdict.standings) < 2:
+        return []
+    shown = [label for label, standing in verdict.standings.items() if standing.equivalent]
+    if shown:
+        are = "is" if len(shown) == 1 else "are"
+        return [f"{listed(shown)} {are} as good as {verdict.leader} within {within:g} ({CONFIDENCE})."]
+    from bakeoff.statistics.guarded import queries_for_equivalence
+
+    least = queries_for_equivalence(within)
+    needs = f"; that takes at least {least:,} queries" if least and least > summary.task.queries else ""
+    return [f"Nothing is shown to be as good as {verdict.leader} within {within:g}{needs}."]
+
+
+def _below_random(summary: Summary) -> list[str]:
+    below = [label for label, standing in summary.verdict.standings.items() if standing.beats_random is False]
+    if not below or summary.verdict.situation == "nothing beats random":
+        return []
+    return [f"{listed(below)} {'does' if len(below) == 1 else 'do'} not beat a random order."]
+
+
+def _truncated(rows: Sequence[Row]) -> list[str]:
+    cut: dict[tuple[int, int], list[str]] = {}
+    for row in rows:
+        if row.cut and row.cut[0] >= CUT_FROM * row.cut[1]:
+            cut.setdefault(row.cut, []).append(row.label)
+    return [
+        f"{listed(labels)} truncated about {long:,} of {texts:,} documents." for (long, texts), labels in cut.items()
+    ]
+
+
+def _possible_winners(summary: Summary) -> list[str]:
+    verdict, winners = summary.verdict, summary.verdict.turning
+    if not winners or verdict.situation == "open until graded":
+        return []
+    return [f"{winners[0].challenger} would lead {verdict.leader} if {_grades(winners[0])} had the highest grade."]
+
+
+def _grades(winner: PossibleWinner) -> str:
+    return "one ungraded document" if winner.documents == 1 else f"at most {winner.documents} ungraded documents"
+
+
+def _agreement(summary: Summary) -> list[str]:
+    agreement, label = summary.verdict.agreement, summary.label(summary.verdict.measure)
+    if not agreement:
+        return []
+    least = min(agreement, key=lambda key: agreement[key])
+    if agreement[least] > 1 - 1e-9:
+        return [f"Every other measure orders the rows as {label} does."]
+    where = f"within {least}" if least.startswith("category ") else f"by {summary.label(least)}"
+    return [f"The order by {label} agrees least with the order {where} (Kendall's τ {agreement[least]:.2f})."]
+
+
+def _pairs(summary: Summary) -> list[str]:
+    verdict = summary.verdict
+    if len(verdict.pairs) >= verdict.pairs_tested:
+        return []
+    return [
+        f"Shown are {len(verdict.pairs):,} of {verdict.pairs_tested:,} pairs; bakeoff compare RESULT --contender A "
+        "--contender B shows any other."
+    ]

@@ -1,0 +1,291 @@
+"""The words of facts: one template or function for each id. Nothing else says them.
+
+A template is filled with the fact's arguments; a function gets them by name. An extension has its own (`WORDS` in its
+`__init__`: its name → place).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+
+from bakeoff.core.extensions import added, load_place
+from bakeoff.core.facts import Fact, Remark
+from bakeoff.core.printable import counted, listed
+
+Words = Mapping[str, str | Callable[..., str]]
+
+PARTS = {
+    "kind_tables": "the tables of this kind of task",
+    "second_stages": "the table of second stages",
+    "tuned_weights": "the table of tuned weights",
+    "task_warnings": "the warnings about this task",
+    "possible_winners": "the pairs that may turn the verdict",
+    "unjudged": "the table of unjudged documents",
+    "breakdowns": "the tables by language and length",
+    "trec_commands": "the commands for trec_eval",
+}
+
+
+def words(remark: Remark) -> str:
+    """A fact in words; a text is shown as it is, and so are id and arguments of a fact that nobody has words for."""
+    if isinstance(remark, str):
+        return remark
+    extension, _, name = remark.id.rpartition(".")
+    known = (_words_of(extension) if extension else WORDS).get(name)
+    try:
+        if known is not None:
+            return known.format(**remark.arguments) if isinstance(known, str) else known(**remark.arguments)
+    except (KeyError, TypeError, ValueError):  # a fact of another version has other arguments
+        pass
+    return _plainly(remark)
+
+
+@cache
+def _words_of(extension: str) -> Words:
+    place = added("WORDS").get(extension)
+    words_of_it: Words = load_place(place) if place else {}
+    return words_of_it
+
+
+def _plainly(fact: Fact) -> str:
+    arguments = ", ".join(f"{name} = {value}" for name, value in fact.arguments.items())
+    return f"{fact.id} ({arguments})" if arguments else fact.id
+
+
+def some_of(names: Sequence[str], count: int) -> str:
+    """Those that are named, and how many more there are."""
+    return ", ".join(names) + (f" and {count - len(names)} more" if count > len(names) else "")
+
+
+def _no_prompts(model: str, document_prompt: str, query_prompt: str) -> str:
+    prompts = f"{{ document_prompt = {document_prompt!r}, query_prompt = {query_prompt!r} }}"
+    return f"{model} was trained with prompts and gets none: set options = {prompts}"
+
+
+def _too_long(model: str, long: int, texts: int, estimated: bool, tokens: int, chunk_size: int, chunk_unit: str) -> str:
+    chunking = f'chunking = {{ strategy = "recursive", size = {chunk_size}, unit = "{chunk_unit}" }}'
+    return (
+        f"{'about ' if estimated else ''}{long} of {texts} texts are longer than the {tokens} tokens that {model} "
+        f"reads, and are cut there: a [[contender]] of its own with {chunking} shows whether chunks do better"
+    )
+
+
+def _weights_as_given(labels: Sequence[str]) -> str:
+    return f"fusion weights are as given in the line-up, not tuned on this task: {listed(labels)}"
+
+
+def _token_vectors(vectors: int, texts: int, size: int, size_of_one_each: int) -> str:
+    return (
+        f"{vectors / texts:,.0f} vectors per text: {vectors:,} vectors, {size:,} bytes as float32, where one vector "
+        f"each takes {size_of_one_each:,}"
+    )
+
+
+def _unmatched(queries: int) -> str:
+    return f"{counted(queries, 'query')} matched no document"
+
+
+def _duplicates(count: int, documents: Sequence[str], originals: Sequence[str]) -> str:
+    pairs = [f"{document} = {original}" for document, original in zip(documents, originals, strict=True)]
+    return f"{count} duplicate documents ({some_of(pairs, count)}): keep one of each, or grade both alike"
+
+
+def _index_lacks(count: int, documents: int, named: Sequence[str]) -> str:
+    return f"the index lacks {count} of the task's {documents} documents: {some_of(named, count)}"
+
+
+def _refused_metadata(store: str, count: int, fields: Sequence[str]) -> str:
+    return f"{store} refuses some metadata, which was left out: {some_of([repr(name) for name in fields], count)}"
+
+
+def _k_beyond_corpus(measures: Sequence[str], documents: int) -> str:
+    return f"{', '.join(measures)}: k is larger than the corpus ({documents} documents)"
+
+
+def _k_beyond_depth(measures: Sequence[str], depth: int | None) -> str:
+    return f"{', '.join(measures)}: k is larger than depth = {depth}: raise depth"
+
+
+def _dated_measures(measures: Sequence[str], dated: int, queries: int) -> str:
+    return f"{', '.join(measures)}: over the {dated} of {queries} queries that have as_of"
+
+
+def _without_relevant(queries: Sequence[str]) -> str:
+    return f"no document is relevant for {', '.join(queries)}: every contender scores 0 there"
+
+
+def _unknown_key(file: str, key: str, entries: str, count: int) -> str:
+    kept = f" in {counted(count, 'entry')} of {entries}, kept as metadata" if entries else ""
+    return f"{file}: unknown key {key!r}{kept}"
+
+
+def _wrong_counts(file: str, count: int, categories: Sequence[str], given: Sequence[int], found: Sequence[int]) -> str:
+    wrong = [
+        f"{name} {said} ({counted(there, 'query')})" for name, said, there in zip(categories, given, found, strict=True)
+    ]
+    return f"{file}: wrong counts in categories: {some_of(wrong, count)}"
+
+
+def _unknown_graded(file: str, count: int, queries: Sequence[str], documents: Sequence[str]) -> str:
+    return f"{file}: {counted(count, 'id')} without an article, left out: {_pairs(count, queries, documents)}"
+
+
+def _expected_below(file: str, rel: int, count: int, queries: Sequence[str], documents: Sequence[str]) -> str:
+    return f"{file}: expected, but graded below {rel}; the grade counts: {_pairs(count, queries, documents)}"
+
+
+def _pairs(count: int, queries: Sequence[str], documents: Sequence[str]) -> str:
+    return some_of([f"{query} {document}" for query, document in zip(queries, documents, strict=True)], count)
+
+
+def _not_made(part: str, reason: str) -> str:
+    return f"{PARTS.get(part, part)} could not be made ({reason})"
+
+
+def _words_band(low: int, high: int | None, queries: int) -> str:
+    return f"{low}–{high} words ({queries})" if high else f"{low} words or more ({queries})"
+
+
+def _judged_share(share: str, places: int) -> str:
+    first = "place" if places == 1 else f"{places} places"
+    return f"{share}: of the documents that matched in the first {first}, the share that has a grade."
+
+
+def _unjudged_scores(measure: str, condensed: bool) -> str:
+    head = (_SCORE_CONDENSED if condensed else _SCORE_IF_IRRELEVANT).format(measure=measure)
+    counted_as = "takes the others out of the rankings" if condensed else "counts the others as irrelevant"
+    return (
+        f"{head}: the score of the matrix, which {counted_as}. "
+        "if relevant: the score if every one of them had the highest grade that was given."
+    )
+
+
+def _short_lists(queries: int) -> str:
+    return f"{counted(queries, 'query')} got fewer results than there are documents"
+
+
+def _ranks_unlike(label: str, query: str, place: int, expected: str, got: str) -> str:
+    """Of two exact rows over the same vectors."""
+    return (
+        f"ranks differently from {label}, which searches the same vectors exactly: query {query}, place {place} has "
+        f"{got or 'nothing'} instead of {expected or 'nothing'}"
+    )
+
+
+_SCORE_CONDENSED, _SCORE_IF_IRRELEVANT = "{measure} without them", "{measure} if irrelevant"
+
+WORDS: Words = {
+    # of timings
+    "busy": "the machine was busy (load {load:.1f} on {cores} cores); rerun when it is idle",
+    "few_samples": "too few samples for p95 ({samples}, {needed} needed); raise --rounds",
+    "scattered_times": "{stage} times are noisy (p95 > {times} × p50); close other programs or raise --rounds",
+    "untimed_second_stage": (
+        "the second stage was not timed, because its scores were cached; --no-cache times it and pays again"
+    ),
+    "untimed_parts": "embedding was not timed, because the row's parts already had the query vectors",
+    "untimed_embedding": (
+        "embedding was not timed, because the query vectors were cached; --time-hosted 20 times it and pays again"
+    ),
+    # of pairs
+    "few_differ": (
+        "only {differing} of {queries} queries differ from the most frequent difference; interval and p may be "
+        "too optimistic"
+    ),
+    "skewed": "the differences are strongly skewed ({skew:+.1f}) for {queries} queries; p may be too small",
+    # of rows
+    "will_not_run": "{label} will not run: {reason}",
+    "no_revision": "{model}: its code has no revision, so its vectors are not cached; give it one",
+    "no_prompts": _no_prompts,
+    "too_long": _too_long,
+    "changed_vectors": "the server's vectors differ from the cached ones (cosine below 0.99); run with --no-cache",
+    "vector_lengths": (
+        "vectors arrive with lengths from {shortest:.2f} to {longest:.2f} and are normalised here; in production, "
+        "a store that uses inner product needs normalised vectors too"
+    ),
+    "given_vectors": "{count} of {documents} item vectors come from {file}",
+    "token_vectors": _token_vectors,
+    "truncated": "{texts} texts exceeded the model's context and were truncated",
+    "unmatched": _unmatched,
+    "unstable": "ranked differently between rounds; its scores are means over the rounds",
+    "no_such_precision": "{store} has no {precision} vectors; size and speed are those of float32",
+    "keeps_originals": "{store} keeps the float32 vectors beside their {precision} codes; its size includes both",
+    "refused_metadata": _refused_metadata,
+    "short_lists": _short_lists,
+    "ranks_unlike": _ranks_unlike,
+    "index_lacks": _index_lacks,
+    "index_has_more": "the index has {documents} documents that are not in the task; they are ignored",
+    # of tasks and results
+    "unknown_key": _unknown_key,
+    "wrong_counts": _wrong_counts,
+    "unknown_graded": _unknown_graded,
+    "expected_below": _expected_below,
+    "duplicates": _duplicates,
+    "k_beyond_corpus": _k_beyond_corpus,
+    "k_beyond_depth": _k_beyond_depth,
+    "sampled_documents": (
+        "a sample of {documents:,} of {drawn_from:,} documents (seed {seed}) with every graded one; scores are higher "
+        "than on the whole corpus (bakeoff corpus-size estimates by how much)"
+    ),
+    "weights_as_given": _weights_as_given,
+    "graded_by_model": (
+        "a model alone made {by_model} of {grades} grades, which may bias the scores; bakeoff grade corrected "
+        "adjusts them by people's grades of a sample"
+    ),
+    "identical_ids": (
+        "{queries} queries have the id of a document, which their rankings leave out, as in BEIR (ignore_identical_ids)"
+    ),
+    "dated_measures": _dated_measures,
+    "without_relevant": _without_relevant,
+    "detailed_in_part": (
+        "detailed_results.json holds the first {detailed:,} of {queries:,} queries; the scores of all are in "
+        "all_scores/, their rankings in runs/"
+    ),
+    "not_made": _not_made,
+    # heads of tables
+    "contender": "Contender",
+    "row": "Row",
+    "p": "p",
+    # by language and length
+    "by_language": "{measure} by language",
+    "by_length": "{measure} by length of the query",
+    "language": "{name} ({queries})",
+    "words": _words_band,
+    "fewest_of_a_group": "In brackets: queries. Groups of fewer than {queries} are left out.",
+    # unjudged documents
+    "unjudged": "Unjudged documents",
+    "score_condensed": _SCORE_CONDENSED,
+    "score_if_irrelevant": _SCORE_IF_IRRELEVANT,
+    "score_if_relevant": "if relevant",
+    "judged_share": _judged_share,
+    "unjudged_scores": _unjudged_scores,
+    "bounds": "Whatever grades they get, the score stays between the two.",
+    "no_bounds_condensed": (
+        "{measure} moves up what is below an unjudged document: the two are no bounds, since a document that gets a "
+        "low grade may lower the score."
+    ),
+    "no_bounds_normalised": (
+        "{measure} is divided by what all relevant documents make possible, and each further one raises that: the two "
+        "are no bounds, and a score may even fall when more is relevant."
+    ),
+    # second stages
+    "second_stage": "What the second stage added ({measure})",
+    "first_stage": "first stage",
+    "reranked": "reranked",
+    "gain": "gain",
+    "stage_p50": "stage p50",
+    "gain_per_ms": "gain per ms",
+    "uncorrected_p": "p is that of the paired test of the two rows, not corrected for the other rows of the matrix.",
+    # tuned weights
+    "tuned_weights": "Tuned weights ({measure})",
+    "fusion": "Fusion",
+    "weights_given": "weights given",
+    "score": "score",
+    "weights_tuned": "weights tuned",
+    "out_of_fold": "out-of-fold score",
+    "in_sample": "(in sample)",
+    "cross_validation": (
+        "{folds}-fold cross-validation over queries, weights in steps of {step:g}, seed {seed}. Only the out-of-fold "
+        "score may be quoted for tuned weights: each query has weights chosen without it."
+    ),
+}

@@ -1,0 +1,172 @@
+"""What to choose, with what it may cost: rows by score, speed and price, and the best within a user's limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from bakeoff.results.schema import Latency, Pick, Row, Standing, Verdict
+
+MEGABYTE = 1e6
+MOST_PICKS = 3
+TIMES = 2.0  # how much faster or cheaper a pick has to be
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a user can't go beyond; None is no limit."""
+
+    p50_ms: float | None = None
+    p95_ms: float | None = None
+    usd_per_million: float | None = None
+    usd_per_thousand_queries: float | None = None
+    index_mb: float | None = None
+    offline: bool = False
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """The best within the limits, every row within them, and the rows whose limited latency is not known."""
+
+    pick: Pick | None
+    feasible: list[str]
+    ran: int
+    untimed: dict[Literal["p50", "p95"], list[str]] = {}
+
+
+def timed_now(row: Row) -> Latency | None:
+    """A row's latency, where all of it was timed in this run: no other may be compared with it."""
+    return row.latency if row.latency and row.latency.kept is None else None
+
+
+def p50(row: Row) -> float | None:
+    """Median milliseconds from question to answer."""
+    return latency.total.p50 if (latency := timed_now(row)) else None
+
+
+def p95(row: Row) -> float | None:
+    """Milliseconds from question to answer that 95% of the queries stay below."""
+    return latency.total.p95 if (latency := timed_now(row)) else None
+
+
+def reliable_p50(row: Row) -> float | None:
+    """The median, where nothing speaks against the row's timing."""
+    return p50(row) if row.latency and not row.latency.doubts else None
+
+
+def price(row: Row) -> float | None:
+    """Dollars for a million documents."""
+    return row.cost.usd_per_million_documents if row.cost else None
+
+
+def query_price(row: Row) -> float | None:
+    """Dollars for a thousand queries: their embedding, and a second stage."""
+    return row.cost.usd_per_thousand_queries if row.cost else None
+
+
+def index_mb(row: Row) -> float | None:
+    """Megabytes of the index."""
+    return None if row.index_bytes is None else row.index_bytes / MEGABYTE
+
+
+def is_within(row: Row, limits: Limits) -> bool:
+    """Whether a row that ran is within every limit; an unknown figure is within none."""
+    if not row.ran or (limits.offline and not row.local):
+        return False
+    bounds = (
+        (p50(row), limits.p50_ms),
+        (p95(row), limits.p95_ms),
+        (price(row), limits.usd_per_million),
+        (query_price(row), limits.usd_per_thousand_queries),
+        (index_mb(row), limits.index_mb),
+    )
+    return all(limit is None or (figure is not None and figure <= limit) for figure, limit in bounds)
+
+
+def choose(rows: Sequence[Row], verdict: Verdict, limits: Limits) -> Choice:
+    """The best mean within the limits; equal means keep the order of the line-up, as in the verdict."""
+    ran = [row for row in rows if row.ran]
+    feasible = [row for row in ran if is_within(row, limits)]
+    candidates = [row for row in feasible if is_advisable(row, verdict)]
+    best = next((row for row in ran if row.label == verdict.take), None)
+    untimed: dict[Literal["p50", "p95"], list[str]] = {}
+    if limits.p50_ms is not None:
+        untimed["p50"] = [row.label for row in ran if p50(row) is None and (row.local or not limits.offline)]
+    if limits.p95_ms is not None:
+        untimed["p95"] = [row.label for row in ran if p95(row) is None and (row.local or not limits.offline)]
+    pick = None
+    if candidates:
+        chosen = _highest(candidates, verdict.measure)
+        pick = _pick("within limits", chosen, best or chosen, verdict.standings)
+    return Choice(pick=pick, feasible=[row.label for row in feasible], ran=len(ran), untimed=untimed)
+
+
+def is_advisable(row: Row, verdict: Verdict) -> bool:
+    """No baselines, nor what does not beat a random order."""
+    standing = verdict.standings.get(row.label)
+    return not row.baseline and standing is not None and standing.beats_random is not False
+
+
+def quickest(rows: Sequence[Row]) -> Row | None:
+    """The fastest of these; None where the time of one of them can't be relied on."""
+    timed = [(figure, row) for row in rows if (figure := reliable_p50(row)) is not None]
+    return min(timed, key=lambda pair: pair[0])[1] if len(timed) == len(rows) and timed else None
+
+
+def picks_of(rows: Sequence[Row], take: str | None, standings: Mapping[str, Standing], measure: str) -> list[Pick]:
+    """Of rows that may be advised: the best, one as good that is faster or cheaper, and what less quality would buy."""
+    best = next((row for row in rows if row.label == take), None)
+    if best is None:
+        return []
+    alike = standings[best.label].alike or best.label
+    others = [row for row in rows if (standings[row.label].alike or row.label) != alike]
+    timed = {row.label: figure for row in others if (figure := reliable_p50(row)) is not None}
+    mine = reliable_p50(best)
+    faster = [row for row in others if mine is not None and TIMES * timed.get(row.label, mine) <= mine]
+    cheaper = [row for row in others if _is_cheaper(row, best)]
+    found: list[tuple[Literal["faster", "fastest", "cheaper", "as good"], Sequence[Row]]] = [
+        ("as good", [row for row in others if standings[row.label].equivalent and (row in faster or row in cheaper)]),
+        ("cheaper", cheaper),
+        ("faster", faster),
+        ("fastest", [row for row in faster if timed[row.label] <= TIMES * min(timed.values())]),
+    ]
+    picks = [_pick("best", best, best, standings)]
+    for use, candidates in found:
+        if candidates:
+            chosen = _highest(candidates, measure)
+            if all(pick.label != chosen.label for pick in picks):
+                picks.append(_pick(use, chosen, best, standings))
+    return picks[:MOST_PICKS]
+
+
+def _is_cheaper(row: Row, best: Row) -> bool:
+    """By half at least, for documents or for queries, and not dearer for the other."""
+    mine, other = (price(best), query_price(best) or 0.0), (price(row), query_price(row) or 0.0)
+    if mine[0] is None or other[0] is None:
+        return False
+    pairs = list(zip(other, mine, strict=True))
+    return all((a or 0.0) <= (b or 0.0) for a, b in pairs) and any(b and TIMES * (a or 0.0) <= b for a, b in pairs)
+
+
+def _pick(
+    use: Literal["best", "faster", "fastest", "cheaper", "within limits", "as good"],
+    row: Row,
+    best: Row,
+    standings: Mapping[str, Standing],
+) -> Pick:
+    standing, mine, other = standings[row.label], reliable_p50(row), reliable_p50(best)
+    return Pick(
+        use=use,
+        label=row.label,
+        p50_ms=mine,
+        times_faster=other / mine if mine and other and row.label != best.label else None,
+        usd_per_million_documents=price(row),
+        usd_per_thousand_queries=query_price(row),
+        less_least=standing.behind_least,
+        less_most=standing.behind_most,
+        local=row.local,
+    )
+
+
+def _highest(rows: Sequence[Row], measure: str) -> Row:
+    return max(rows, key=lambda row: round(row.measures[measure].mean, 12))

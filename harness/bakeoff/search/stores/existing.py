@@ -1,0 +1,133 @@
+"""Indexes that exist already: asked for their nearest entries, or all of them in blocks, and never written.
+
+Those of FAISS and Chroma are beside the stores; others are in extensions.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from bakeoff_providers.base import Vectors
+from bakeoff_providers.errors import InputError, StoreError
+from bakeoff_providers.needs import Plugin
+from bakeoff_providers.registry import Registry
+
+from bakeoff.core.extensions import added
+from bakeoff.search.hits import Hits
+
+BLOCK = 1000
+
+Existing = Annotated[str, "path or address of an index that is there already; it is read, never written"]
+Collection = Annotated[str, "its collection or table; may be left out where there is one"]
+Id = Annotated[str, "where an entry names its document: id, metadata.page_id, a column, or a file beside FAISS's"]
+VectorField = Annotated[str, "the vector or column that is searched; may be left out where there is one"]
+Split = Annotated[str, "cut the id at this text, for entries such as doc1#3"]
+Metric = Annotated[str, "how it compares vectors, where it can't be seen from the index"]
+
+
+class ExistingIndex(Plugin, ABC):
+    """Entries with the documents that they belong to: several entries may be chunks of one document.
+
+    `id` says where an entry's document is named: its own id, a field of its metadata ("metadata.page_id") or a column.
+    `split` cuts what is found there at this text, for ids such as "doc1#3".
+    """
+
+    name: ClassVar[str]
+    in_files: ClassVar[bool] = True  # whether `existing` may be a path
+
+    dimensions: int
+    entries: int
+    metric: str  # it compares by: cosine, l2, ip or l1; "" if neither it nor anybody says so
+
+    def __init__(
+        self,
+        *,
+        existing: Existing,
+        collection: Collection = "",
+        id: Id = "",
+        vector: VectorField = "",
+        split: Split = "",
+        metric: Metric = "",
+    ) -> None:
+        self.existing, self.collection, self.split = existing, collection, split
+        self.id, self.vector, self.metric = id or self.default_id(), vector, metric
+
+    @classmethod
+    def default_id(cls) -> str:
+        """Where an entry's id is if nothing is said."""
+        return "id"
+
+    @abstractmethod
+    def search(self, vector: Vectors, k: int) -> Hits:
+        """The documents of the k nearest entries, as often as they are found; a higher score is nearer."""
+
+    @abstractmethod
+    def blocks(self, size: int = BLOCK) -> Iterator[tuple[list[str], Vectors]]:
+        """All entries: their documents and vectors, so many at a time."""
+
+    def documents(self) -> set[str]:
+        """Every document that has an entry."""
+        return {document for names, _ in self.blocks() for document in names}
+
+    def close(self) -> None:
+        """Releases files and connections."""
+
+    def _compare_by(self, own: str) -> None:
+        """Takes the index's own metric; one that was named and differs would measure something else."""
+        if self.metric and self.metric != own:
+            problem = f"{self.collection or self.existing} compares by {own}, not by {self.metric}"
+            raise InputError(problem, place="metric", remedy="leave it out")
+        self.metric = own
+
+    def _document(self, value: Any) -> str:
+        if value is None:
+            raise StoreError(f"an entry of {self.existing} has nothing at id = {self.id!r}")
+        text = str(value)
+        return text.partition(self.split)[0] if self.split else text
+
+
+def path_of(existing: str) -> Path:
+    """The file or folder, which has to be there."""
+    path = Path(existing).expanduser()
+    if not path.exists():
+        raise InputError(
+            "no such file or folder", file=path, remedy="check the path; a line-up's paths are from its folder"
+        )
+    return path
+
+
+def is_url(existing: str) -> bool:
+    """Whether an index is on a server."""
+    return "://" in existing
+
+
+def field_of(entry: Mapping[str, Any] | None, path: Sequence[str]) -> Any:
+    """A value inside nested metadata; None where there is none."""
+    value: Any = entry
+    for step in path:
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value
+
+
+def known(name: str, names: Sequence[str], what: str, place: str) -> str:
+    """The one that was named, or the only one there is."""
+    if not name and len(names) == 1:
+        return names[0]
+    if name not in names:
+        problem = f"there is no {what} {name!r}" if name else f"there are {len(names)} of {what}"
+        raise InputError(problem, place=place, remedy=f"name one of: {', '.join(sorted(names)) or 'none is there'}")
+    return name
+
+
+EXISTING: Registry[ExistingIndex] = Registry(
+    "index that exists",
+    "bakeoff.existing",
+    {
+        "chroma": "bakeoff.search.stores.chroma:ExistingChroma",
+        "faiss": "bakeoff.search.stores.faiss:ExistingFaiss",
+        **added("EXISTING"),
+    },
+)

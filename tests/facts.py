@@ -1,0 +1,30 @@
+"""What tests ask of facts: which there are, and with which arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from bakeoff.core.facts import Fact, Remark, Section
+
+
+def ids(remarks: Iterable[Remark]) -> list[str]:
+    """The ids of the facts, in their order."""
+    return [remark.id for remark in remarks if isinstance(remark, Fact)]
+
+
+def arguments(remarks: Iterable[Remark], id_: str) -> list[dict[str, Any]]:
+    """The arguments of every fact with this id."""
+    return [remark.arguments for remark in remarks if isinstance(remark, Fact) and remark.id == id_]
+
+
+def section(sections: Iterable[Section], id_: str) -> Section:
+    """The one table that has this title."""
+    (found,) = [one for one in sections if isinstance(one.title, Fact) and one.title.id == id_]
+    return found
+
+
+def heads(table: Section) -> list[str]:
+    """The ids of a table's heads; names as they are."""
+    every = [head if isinstance(head, str) else head.head for head in table.head]
+    return [head.id if isinstance(head, Fact) else head for head in every]

@@ -9,7 +9,9 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import msgspec
 import pytest
+from bakeoff.core.facts import Failure
 from bakeoff.report.console import Screen
 from bakeoff.report.first_screen import FirstScreen, Links
 from bakeoff.report.groups import group_rows, shorten
@@ -41,6 +43,15 @@ def test_at_most_30_lines_that_fit(name: str, width: int) -> None:
     assert len(lines) <= 30
     assert max(map(cell_len, lines)) <= width
     assert [line for line in lines if line != line.rstrip()] == []
+
+
+def test_a_line_that_is_cut_has_the_reason_of_a_failure() -> None:
+    """A full disk was hidden behind the path of the cache."""
+    lost = Failure(kind="input", error="InputError", text="no space left on the device", file="/home/" + "x" * 90)
+    summary = situations()["not-settled"]
+    rows = [*summary.rows, msgspec.structs.replace(summary.rows[0], label="lost", not_run=lost)]
+    (line,) = [line for line in shown(msgspec.structs.replace(summary, rows=rows), 80).splitlines() if "lost" in line]
+    assert lost.text in line
 
 
 @pytest.mark.parametrize("width", [40, 60])

@@ -45,6 +45,16 @@ def test_the_sound_files_are_read(tmp_path: Path) -> None:
     assert task.rel == 2
 
 
+def test_a_file_name_that_no_file_can_have_is_the_task_files_error(tmp_path: Path) -> None:
+    write_files(tmp_path, _files())
+    name = "x" * 300
+    (tmp_path / "task.toml").write_text(
+        f'format = "native"\narticles = "articles.json"\nqueries = "queries.json"\nground_truth = "{name}"\n'
+    )
+    with refuses(InputError, file=tmp_path / name):
+        load_task(str(tmp_path / "task.toml"), Path())
+
+
 def _broken(change: Callable[[Files], object]) -> Files:
     files = _files()
     change(files)

@@ -53,6 +53,14 @@ def read_bytes(path: Path) -> bytes:
         raise InputError("no file has a null byte in its name", file=path, remedy="check the path") from None
 
 
+def file_exists(path: Path) -> bool:
+    """As `path.exists()`; a name that no file can have, such as one that is too long, is the user's error."""
+    try:
+        return path.exists()
+    except OSError as error:
+        raise InputError(error.strerror or str(error), file=path) from None
+
+
 def read_text(path: Path) -> str:
     """The whole file as text, without a byte order mark."""
     return _utf8(path).decode()

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
+
 from bakeoff.core.facts import Fact, Failure, Remark
 from bakeoff.report.numbers import bound_above, enumeration
 from bakeoff.report.verdict_words import Findings, plural
@@ -132,7 +134,14 @@ def _is_said(warning: Remark) -> bool:
 
 def failed_rows(summary: Summary) -> list[tuple[Row, str]]:
     """The contenders that lack nothing and have no figures all the same: they started, or should have."""
-    return [(row, _line(row.not_run)) for row in summary.rows if row.not_run is not None and not _lack(row.not_run)]
+    return [(row, _reason(row.not_run)) for row in summary.rows if row.not_run is not None and not _lack(row.not_run)]
+
+
+def _reason(failure: Failure | str) -> str:
+    """The problem first, since the line may be cut; a file stands behind it."""
+    if not isinstance(failure, Failure) or not failure.file:
+        return _line(failure)
+    return f"{msgspec.structs.replace(failure, file='').line}: {failure.file}"
 
 
 def not_run_sentence(summary: Summary) -> str:

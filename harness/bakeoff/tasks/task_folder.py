@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.data_files import read_data
-from bakeoff.core.files import check_writable, read_json, read_text, read_toml, write_json
+from bakeoff.core.files import check_writable, file_exists, read_json, read_text, read_toml, write_json
 from bakeoff.core.paths import default_lineup, root, task_description, task_names
 from bakeoff.core.printable import counted
 from bakeoff.core.task import Document, Query, Task, document_ids
@@ -69,7 +69,7 @@ class TaskFolder:
     def of(cls, path: Path, kind: Graded, task: Task) -> TaskFolder:
         """A task that was read already."""
         truth = GroundTruth(grades={})
-        if kind.ground_truth.exists():
+        if file_exists(kind.ground_truth):
             truth, _ = read_data(kind.ground_truth, GroundTruth)
         if kind.format == FORMAT and not truth.grades:
             truth.grades = {query: dict(grades) for query, grades in task.judgments.items()}  # of its query file

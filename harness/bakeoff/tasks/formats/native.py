@@ -12,7 +12,7 @@ from bakeoff_providers.errors import InputError, place_words
 
 from bakeoff.core.data_files import read_data
 from bakeoff.core.facts import Fact, fact
-from bakeoff.core.files import check_keys_once, write_json
+from bakeoff.core.files import check_keys_once, file_exists, write_json
 from bakeoff.core.printable import counted, some
 from bakeoff.core.task import (
     AS_OF,
@@ -142,7 +142,7 @@ def load(
 ) -> Task:
     """The graded task in its files, checked against each other; a task that nobody graded yet may lack the last."""
     truth = base / (ground_truth or truth_file.FILE)
-    return read_task(name, base / articles, base / queries, truth if truth.exists() else None, rel)
+    return read_task(name, base / articles, base / queries, truth if file_exists(truth) else None, rel)
 
 
 def read_task(name: str, articles: Path, queries: Path, ground_truth: Path | None, rel: int = 1) -> Task:

@@ -12,6 +12,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.shapes import converted
 
 from bakeoff.core.corpus import changed
+from bakeoff.core.files import file_exists
 from bakeoff.core.task import DocumentChunking, Task
 from bakeoff.tasks.formats import FORMATS
 from bakeoff.tasks.ground_truth import FILE, laid_over
@@ -57,7 +58,7 @@ class Graded(TaskKind):
     def task(self) -> Task:
         """The task as its format reads it, cut as the task file says if it says so."""
         task = FORMATS.create(self.format, name=self.task_name, base=self.base, **self.options)
-        if self._lay_over and self.ground_truth.exists():
+        if self._lay_over and file_exists(self.ground_truth):
             task = laid_over(task, self.ground_truth)
         if self.chunking is not None:
             cut = changed(task.documents, partial(msgspec.structs.replace, chunking=self.chunking))

@@ -109,9 +109,9 @@ def __getattr__(name: str) -> Any:
 
         value: Any = version("bakeoff")
     else:
-        from bakeoff.core.extensions import added, load_place
+        from bakeoff.core.extensions import collect_entries, load_place
 
-        if (place := _PLACES.get(name) or added("API").get(name)) is None:
+        if (place := _PLACES.get(name) or collect_entries("API").get(name)) is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = load_place(place)
     globals()[name] = value

@@ -11,7 +11,7 @@ from typing import Any, Self
 from bakeoff_providers.code import code_identity
 from bakeoff_providers.keys import is_secret_name
 from bakeoff_providers.options import options_of
-from bakeoff_providers.secrets import shown_url, without_known
+from bakeoff_providers.secrets import redact_url, without_known
 
 
 class Adapter:
@@ -56,7 +56,7 @@ def cache_key(adapter: Any, *about: Any) -> dict[str, str | int | float | bool |
 def _value_identity(value: Any) -> str:
     """The value as JSON. An address goes without its password, and of any other secret the hash alone is kept."""
     if isinstance(value, str) and "://" in value:
-        value = shown_url(value)
+        value = redact_url(value)
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=_path_text)
     if without_known(text) != text:
         return f"sha256 {hashlib.sha256(text.encode(errors='replace')).hexdigest()[:16]}"

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from bakeoff_providers.secrets import shown_url
+from bakeoff_providers.secrets import redact_url
 
 ENCODINGS = ("", "identity", "gzip", "deflate")  # others may unpack a few bytes to gigabytes in one step
 HEADERS = {"Accept-Encoding": "gzip"}
@@ -43,7 +43,7 @@ class Expected:
     shape: Any = None
     parsed: Any = None
 
-    def checked(self) -> Any:
+    def require(self) -> Any:
         """The answer in its shape; where nothing was held to it, the answer is not believed."""
         if self.parsed is None:
             raise RefusedAnswer("an answer that came past the checks")
@@ -76,13 +76,13 @@ def most_bytes(texts: int, dimensions: int | None) -> int:
 def guard_httpx(response: Any) -> None:
     """For the `event_hooks` of a client of httpx or httpx2: reads the body in bounds."""
     _check_head(response.status_code, response.headers)
-    response._content = _checked_body(response.status_code, response.iter_bytes())
+    response._content = _read_body(response.status_code, response.iter_bytes())
 
 
 def guard_requests(response: Any, **_: Any) -> None:
     """For the `hooks` of a session of requests, which runs them before it follows a redirect or reads the body."""
     _check_head(response.status_code, response.headers)
-    response._content = _checked_body(response.status_code, response.iter_content(CHUNK))
+    response._content = _read_body(response.status_code, response.iter_content(CHUNK))
     response._content_consumed = True
 
 
@@ -93,13 +93,13 @@ def httpx_options() -> dict[str, Any]:
 
 def _check_head(status: int, headers: Any) -> None:
     if 300 <= status < 400:
-        target = shown_url(str(headers.get("location") or "")) or "nowhere"
+        target = redact_url(str(headers.get("location") or "")) or "nowhere"
         raise RefusedAnswer(f"a redirect to {target}, which is not followed: name the right address instead", status)
     if (encoding := str(headers.get("content-encoding") or "").lower()) not in ENCODINGS:
         raise RefusedAnswer(f"an answer packed as {encoding}, which was not asked for")
 
 
-def _checked_body(status: int, chunks: Iterable[bytes]) -> bytes:
+def _read_body(status: int, chunks: Iterable[bytes]) -> bytes:
     expected = _expected.get() or Expected()
     most = expected.most_bytes if status < 300 else BASE_BYTES
     parts, size = [], 0
@@ -110,11 +110,11 @@ def _checked_body(status: int, chunks: Iterable[bytes]) -> bytes:
         parts.append(chunk)
     body = b"".join(parts)
     if expected.shape is not None and status < 300:
-        expected.parsed = _parsed(body, expected.shape)
+        expected.parsed = _parse(body, expected.shape)
     return body
 
 
-def _parsed(body: bytes, shape: Any) -> Any:
+def _parse(body: bytes, shape: Any) -> Any:
     """The answer in its shape. SDKs read more than JSON allows (NaN, byte order marks): unchecked is not believed."""
     try:
         return msgspec.json.decode(body, type=shape)
@@ -137,7 +137,7 @@ def _check_complete(body: bytes) -> None:
         raise json.JSONDecodeError("the answer broke off or is no JSON", "", 0) from None
 
 
-def counted(tokens: Any) -> int | None:
+def read_count(tokens: Any) -> int | None:
     """A number of tokens as a server may count them; None for anything else, which must not enter a budget."""
     if isinstance(tokens, float) and tokens.is_integer():
         tokens = int(tokens)

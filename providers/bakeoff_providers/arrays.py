@@ -12,7 +12,7 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 
 
-def mapped_array(file: Path) -> np.ndarray[Any, Any]:
+def map_array(file: Path) -> np.ndarray[Any, Any]:
     """A .npy file, mapped: no more memory is taken than the file has bytes."""
     try:
         array = np.load(file, mmap_mode="r", allow_pickle=False)
@@ -28,7 +28,7 @@ def mapped_array(file: Path) -> np.ndarray[Any, Any]:
 
 def read_vectors(file: Path) -> np.ndarray[Any, Any]:
     """A table of vectors as numpy saves it."""
-    read = mapped_array(file)
+    read = map_array(file)
     if read.ndim != 2 or read.dtype.kind != "f" or not len(read):
         raise InputError("is not a table of floating-point vectors", file=file, remedy="one row for each vector")
     norms = np.linalg.norm(read, axis=1)

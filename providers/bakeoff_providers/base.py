@@ -61,7 +61,7 @@ class ModelCard(msgspec.Struct, frozen=True, kw_only=True):
         before, _, after = self.prompt(role).partition(TEXT)
         return before, after
 
-    def prompted(self, text: str, role: Role) -> str:
+    def apply_prompt(self, text: str, role: Role) -> str:
         """The text as the model gets it."""
         before, after = self.around(role)
         return f"{before}{text}{after}"
@@ -130,7 +130,7 @@ class Provider(Plugin, Adapter, ABC):
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a text with its prompt, for cutting; three characters each where there is no tokenizer to ask."""
-        return ceil(len(self.card.prompted(text, Role.DOCUMENT)) / 3)
+        return ceil(len(self.card.apply_prompt(text, Role.DOCUMENT)) / 3)
 
     def context_tokens(self) -> int | None:
         """How many tokens of a text the model reads; None where there is no limit, or none that is known yet."""
@@ -174,7 +174,7 @@ class TokenProvider(Protocol):
         """Unit vectors, at least one for each text."""
 
 
-def checked(batch: EmbeddingBatch, texts: Sequence[str], card: ModelCard) -> EmbeddingBatch:
+def check_batch(batch: EmbeddingBatch, texts: Sequence[str], card: ModelCard) -> EmbeddingBatch:
     """The promise of every provider, enforced in one place: count, dimension, finite, not all zero."""
     vectors = batch.vectors
     if vectors.ndim != 2 or len(vectors) != len(texts):
@@ -185,12 +185,12 @@ def checked(batch: EmbeddingBatch, texts: Sequence[str], card: ModelCard) -> Emb
         raise EmbeddingFailed(f"{card.name} answered {vectors.shape[1]} dimensions, expected {card.dimensions}")
     if not np.isfinite(vectors).all():
         row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
-        raise EmbeddingFailed(f"{card.name} answered NaN or infinity for text {row + 1} ({_shown(texts[row])})")
+        raise EmbeddingFailed(f"{card.name} answered NaN or infinity for text {row + 1} ({_quote(texts[row])})")
     if not vectors.any(axis=1).all():
         row = int(np.flatnonzero(~vectors.any(axis=1))[0])
-        raise EmbeddingFailed(f"{card.name} answered a zero vector for text {row + 1} ({_shown(texts[row])})")
+        raise EmbeddingFailed(f"{card.name} answered a zero vector for text {row + 1} ({_quote(texts[row])})")
     return batch
 
 
-def _shown(text: str) -> str:
+def _quote(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "...")

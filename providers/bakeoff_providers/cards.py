@@ -62,7 +62,7 @@ def family_prompts(model: str) -> tuple[str, str] | None:
     return next((prompts for part, prompts in FAMILIES if part in name), None)
 
 
-def known_card(model: str, cards: Sequence[ModelCard], otherwise: ModelCard) -> ModelCard:
+def find_card(model: str, cards: Sequence[ModelCard], otherwise: ModelCard) -> ModelCard:
     """The card of that name (a tag such as `:latest` aside), or an open one that promises no dimensions."""
     for name in (model, model.partition(":")[0]):
         for card in cards:
@@ -84,7 +84,7 @@ def check_prompt(prompt: object, option: str) -> None:
         raise InputError("is no prompt", place=option, remedy=f'a text such as "query: {TEXT}", or {{ name = "…" }}')
 
 
-def named_prompt(name: str, known: Mapping[str, str], model: str, option: str) -> str:
+def find_prompt(name: str, known: Mapping[str, str], model: str, option: str) -> str:
     """One of the model's own prompts, by its name."""
     if name not in known:
         remedy = nearest(name, list(known)) if known else "give the text itself"
@@ -103,7 +103,7 @@ def _prompt_text(card: ModelCard, prompt: Prompt | None, option: str) -> str | N
         if card.document_prompt or card.query_prompt
         else {}
     )
-    return named_prompt(prompt["name"], {**roles, **card.prompts}, card.name, option)
+    return find_prompt(prompt["name"], {**roles, **card.prompts}, card.name, option)
 
 
 def overridden(

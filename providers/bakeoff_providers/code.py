@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.registry import installed_state, nearest
+from bakeoff_providers.registry import nearest, snapshot_packages
 from bakeoff_providers.stopping import ends_run
 
 OURS = ("bakeoff_providers", "bakeoff")
@@ -89,7 +89,7 @@ def code_identity(code: object) -> dict[str, str] | None:
     if source is None or not Path(source).is_file():
         return None
     identity = {"code": _hash(_files(Path(source), package))}
-    for distribution in _distributions(installed_state()).get(package, ())[:1]:
+    for distribution in _distributions(snapshot_packages()).get(package, ())[:1]:
         try:
             identity["distribution"] = f"{distribution} {version(distribution)}"
         except PackageNotFoundError:

@@ -19,7 +19,7 @@ from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
 from bakeoff_providers.failures import failure
 from bakeoff_providers.keys import key_in
 from bakeoff_providers.needs import Needs, Plugin
-from bakeoff_providers.secrets import passwords_in, shown_url, without_known
+from bakeoff_providers.secrets import passwords_in, redact_url, without_known
 from bakeoff_providers.stopping import in_time
 
 NO_KEY = "none"  # what is sent where a server wants none: an SDK insists on something
@@ -67,9 +67,9 @@ class Connection(Plugin, ABC):
         return (self._given_url or named.strip() or self.own_url).rstrip("/")
 
     @property
-    def shown_url(self) -> str:
+    def public_url(self) -> str:
         """The address without a secret in it, for messages and the cache key."""
-        return without_known(shown_url(self.base_url))
+        return without_known(redact_url(self.base_url))
 
     @property
     def foreign(self) -> bool:
@@ -116,7 +116,7 @@ class Connection(Plugin, ABC):
             raise Unavailable(f"{self.name}: {' or '.join(names)} is not set")
         return NO_KEY
 
-    def _connected(self) -> Any:
+    def _get_sdk(self) -> Any:
         """Connects once, also when several threads make their first call together."""
         with self._lock:
             if self._sdk is None:
@@ -131,18 +131,18 @@ class Connection(Plugin, ABC):
                     raise self._failure(error) from None
             return self._sdk
 
-    def _answered(self, work: Callable[[], T], expected: Expected) -> T:
+    def _run_call(self, work: Callable[[], T], expected: Expected) -> T:
         """One call, held to a deadline and to what it may bring; an SDK's own failures become ours."""
 
-        def guarded() -> T:
+        def call() -> T:
             with expecting(expected):
                 answer = work()
             if expected.shape is not None:
-                expected.checked()
+                expected.require()
             return answer
 
         try:
-            return in_time(guarded, self._timeout)
+            return in_time(call, self._timeout)
         except ImportError as error:
             raise Unavailable(f"{self.name}: {error}") from None
         except Exception as error:

@@ -127,7 +127,7 @@ class Encoder(Provider):
 
     @property
     def _sha(self) -> str:
-        return weights.known(self.name).files[self.weights_file]
+        return weights.find_weights(self.name).files[self.weights_file]
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -142,13 +142,13 @@ class Encoder(Provider):
 
     @cached_property
     def _session(self) -> Any:
-        return self._loaded(self.shape)
+        return self._load_session(self.shape)
 
     @cached_property
     def _token_session(self) -> Any:
-        return self._loaded(msgspec.structs.replace(self.shape, pooling="none"))
+        return self._load_session(msgspec.structs.replace(self.shape, pooling="none"))
 
-    def _loaded(self, shape: Bert) -> Any:
+    def _load_session(self, shape: Bert) -> Any:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()

@@ -11,7 +11,7 @@ from typing import Any
 
 from bakeoff_providers.answers import RefusedAnswer
 from bakeoff_providers.errors import AnswerUnusable, BakeoffError, CallFailed, EmbeddingFailed
-from bakeoff_providers.secrets import scrubbed
+from bakeoff_providers.secrets import scrub
 
 RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, *range(520, 525), 529})
 # Exceptions are recognised by name: httpx and httpx2 have separate classes of the same names, and none is imported.
@@ -68,12 +68,12 @@ def failure(
         return error
     chain = tuple(_chain(error))
     if refused := next((link for link in chain if isinstance(link, RefusedAnswer)), None):
-        message = f"{who}: refused {scrubbed(str(refused), secrets)}"
+        message = f"{who}: refused {scrub(str(refused), secrets)}"
         status = refused.status_code
         return EmbeddingFailed(message) if status is None else CallFailed(message, status=status)
     status = next((code for link in chain if (code := _status(link)) is not None), None)
     body = next((content for link in chain if (content := _body(link)) is not None), None)
-    said = scrubbed(_said(error, chain, body), secrets)
+    said = scrub(_extract_message(error, chain, body), secrets)
     if status is not None and not 200 <= status < 300:
         too_long = status in (400, 413, 422, 500) and TOO_LONG.search(said) is not None
         retryable = status in RETRYABLE and not too_long and not _out_of_money(body, said)
@@ -91,9 +91,9 @@ def failure(
         return CallFailed(f"{who}: {sorted(hopeless)[0]}: {said}", status=status)
     if names & TRANSPORT or isinstance(error, OSError):
         kind = "no answer in time" if any("timeout" in name.lower() for name in names) else "connection failed"
-        said = scrubbed(str(error.__cause__ or error), secrets)
+        said = scrub(str(error.__cause__ or error), secrets)
         return CallFailed(f"{who}: {kind}: {said}", status=status, retryable=True)
-    first_line = scrubbed(f"{error}".partition("\n")[0], secrets)
+    first_line = scrub(f"{error}".partition("\n")[0], secrets)
     return EmbeddingFailed(f"{who}: unreadable answer ({type(error).__name__}: {first_line})")
 
 
@@ -162,7 +162,7 @@ def _body(error: BaseException) -> Any:
         return None
 
 
-def _said(error: BaseException, chain: tuple[BaseException, ...], body: Any) -> str:
+def _extract_message(error: BaseException, chain: tuple[BaseException, ...], body: Any) -> str:
     """The server's own sentence if it sent one, otherwise the exception's."""
     inner = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(inner, dict):

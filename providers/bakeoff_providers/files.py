@@ -93,7 +93,7 @@ def draft_of(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
         draft = target.with_name(f".{target.name}.{os.urandom(4).hex()}{_DRAFT}")
         make(draft)
         try:
-            handle = _locked(draft)
+            handle = _lock(draft)
         except OSError:  # no such locks here: then nobody removes it, either
             handle = None
             break
@@ -122,7 +122,7 @@ def remove_drafts(folder: Path, below: int = 0) -> None:
 
 
 def _remove_if_left(draft: Path) -> None:
-    handle = _locked(draft)
+    handle = _lock(draft)
     if handle is None:
         return
     try:
@@ -134,7 +134,7 @@ def _remove_if_left(draft: Path) -> None:
         os.close(handle)
 
 
-def _locked(path: Path) -> int | None:
+def _lock(path: Path) -> int | None:
     """The handle that holds its lock; None where another has it or it is gone. Raises where there are no locks."""
     try:
         handle = os.open(path, os.O_RDONLY)

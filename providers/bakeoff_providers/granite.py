@@ -88,10 +88,10 @@ def read_tensors(path: Path) -> dict[str, Floats]:
     data = path.read_bytes()
     at = start + header.tokenizer_len
     if at + sum(tensor.length for tensor in header.tensors) != len(data):
-        raise _damaged(path, "its parts don't add up to the file")
+        raise _damage_error(path, "its parts don't add up to the file")
     tensors: dict[str, Floats] = {}
     for tensor in header.tensors:
-        tensors.update(_renamed(tensor.name, _values(tensor, data[at : at + tensor.length], path)))
+        tensors.update(_rename(tensor.name, _values(tensor, data[at : at + tensor.length], path)))
         at += tensor.length
     positions = "embeddings.position_embeddings.weight"
     tensors[positions] = tensors[positions][header.arch.position_offset :]
@@ -103,12 +103,12 @@ def _header(path: Path) -> tuple[_Header, int]:
     with path.open("rb") as stream:
         lead = stream.read(_START)
         if len(lead) < _START or not lead.startswith(_MAGIC):
-            raise _damaged(path, f"does not begin with {_MAGIC.decode()}")
+            raise _damage_error(path, f"does not begin with {_MAGIC.decode()}")
         size = int.from_bytes(lead[len(_MAGIC) :], "little")
         try:
             return msgspec.json.decode(stream.read(size), type=_Header), _START + size
         except (msgspec.DecodeError, OverflowError) as error:
-            raise _damaged(path, f"its header can't be read ({error})") from None
+            raise _damage_error(path, f"its header can't be read ({error})") from None
 
 
 def _values(tensor: _Tensor, data: bytes, path: Path) -> Floats:
@@ -118,13 +118,13 @@ def _values(tensor: _Tensor, data: bytes, path: Path) -> Floats:
         return np.frombuffer(data, "<f4").reshape(tensor.shape)
     groups = count // tensor.group if tensor.group else 0
     if tensor.dtype != "i8" or not groups or tensor.length != count + 4 * groups:
-        raise _damaged(path, f"{tensor.name} has an unknown layout")
+        raise _damage_error(path, f"{tensor.name} has an unknown layout")
     steps = np.frombuffer(data, np.int8, count).reshape(groups, tensor.group).astype(np.float32)
     scales = np.frombuffer(data, "<f4", groups, offset=count)
     return np.asarray(steps * scales[:, None], dtype=np.float32).reshape(tensor.shape)
 
 
-def _renamed(name: str, values: Floats) -> Iterator[tuple[str, Floats]]:
+def _rename(name: str, values: Floats) -> Iterator[tuple[str, Floats]]:
     """`l0.ao.w` → `encoder.layer.0.attention.output.dense.weight`."""
     if name.endswith("_emb"):
         kind = {"word": "word", "pos": "position", "type": "token_type"}[name.removesuffix("_emb")]
@@ -142,5 +142,5 @@ def _renamed(name: str, values: Floats) -> Iterator[tuple[str, Floats]]:
         yield f"{layer}{_LAYER[where[1]]}.{_KINDS[kind]}", values
 
 
-def _damaged(path: Path, problem: str) -> InputError:
+def _damage_error(path: Path, problem: str) -> InputError:
     return InputError(problem, file=path, remedy="bakeoff models pull granite fetches the pack again")

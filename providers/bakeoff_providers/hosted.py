@@ -10,9 +10,9 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 import numpy as np
 
-from bakeoff_providers.answers import Expected, counted, most_bytes
-from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, checked
-from bakeoff_providers.cards import known_card, overridden
+from bakeoff_providers.answers import Expected, most_bytes, read_count
+from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, check_batch
+from bakeoff_providers.cards import find_card, overridden
 from bakeoff_providers.connection import TIMEOUT, Connection
 from bakeoff_providers.errors import EmbeddingFailed, InputError
 from bakeoff_providers.shared_options import (
@@ -71,7 +71,7 @@ class Hosted(Connection, Provider):
         if model and self.embeds_nothing and re.match(self.embeds_nothing, model):
             remedy = f'for example model = "{self.default_model}"'
             raise InputError(f"{model} is not an embedding model", place="model", remedy=remedy)
-        known = known_card(model or self.default_model, self.cards, self.open_card)
+        known = find_card(model or self.default_model, self.cards, self.open_card)
         self.card = overridden(
             known,
             dimensions=dimensions,
@@ -120,19 +120,19 @@ class Hosted(Connection, Provider):
         extra = {"task": self.task(role), "truncate": self._truncate, "max_chars": self._max_chars}
         identity |= {name: value for name, value in extra.items() if value is not None}
         if self.foreign:
-            identity["server"] = self.shown_url
+            identity["server"] = self.public_url
         return identity
 
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
         """One request, whatever comes of it: trying again is the harness's affair."""
         if not texts:
             return EmbeddingBatch(np.zeros((0, self.card.dimensions or 0), dtype=np.float32), tokens=0)
-        inputs = [self.card.prompted(text[: self._max_chars], role) for text in texts]
+        inputs = [self.card.apply_prompt(text[: self._max_chars], role) for text in texts]
         cut = sum(len(text) > self._max_chars for text in texts) if self._max_chars else 0
-        sdk = self._connected()
+        sdk = self._get_sdk()
         expected = Expected(most_bytes(len(inputs), self.card.dimensions), self.shape)
-        rows, tokens = self._answered(lambda: self._rows(self._call(sdk, inputs, role), expected), expected)
-        return checked(EmbeddingBatch(self._vectors(rows), counted(tokens), cut), texts, self.card)
+        rows, tokens = self._run_call(lambda: self._rows(self._call(sdk, inputs, role), expected), expected)
+        return check_batch(EmbeddingBatch(self._vectors(rows), read_count(tokens), cut), texts, self.card)
 
     def _rows(self, answer: tuple[Any, Any], expected: Expected) -> tuple[Any, Any]:  # noqa: ARG002 - for adapters
         """The rows in the order of the texts, for a protocol that numbers them."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bakeoff_providers.errors import Unavailable
-from bakeoff_providers.secrets import scrubbed
+from bakeoff_providers.secrets import scrub
 
 _NETWORK_SECONDS = 15
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -46,7 +46,7 @@ def first_file(
         except EntryNotFoundError:
             continue
         except Exception as error:  # the hub's client raises its own, its HTTP library's and the system's errors
-            raise Unavailable(f"the hub did not give {repository}: {scrubbed(str(error))}") from None
+            raise Unavailable(f"the hub did not give {repository}: {scrub(str(error))}") from None
     if unreachable:
         raise Unavailable(f"{repository} is not in the hub's cache, and the hub can't be asked")
     return None

@@ -51,13 +51,13 @@ def names_variable(value: str) -> bool:
     return _VARIABLE_ALONE.fullmatch(value.strip()) is not None
 
 
-def written_secret(options: Mapping[str, Any], path: str = "") -> str | None:
+def find_secret(options: Mapping[str, Any], path: str = "") -> str | None:
     """Where a secret is written down in options, as a path into them; None where every one is named as `${NAME}`."""
     for name, value in options.items():
         where = f"{path}.{name}" if path else str(name)
         for entry in value if isinstance(value, list | tuple) else [value]:
             if isinstance(entry, Mapping):
-                if inner := written_secret(entry, where):
+                if inner := find_secret(entry, where):
                     return inner
             elif isinstance(entry, str) and entry and is_secret_name(str(name)) and not names_variable(entry):
                 return where
@@ -78,7 +78,7 @@ def missing_key(name: str) -> str | None:
     return _unusable(name, value) if value else f"{name} is not set"
 
 
-def filled(value: Any, *, secret: bool = True) -> Any:
+def fill_in(value: Any, *, secret: bool = True) -> Any:
     """The value with `${NAME}` filled in at any depth; the scrubber knows what was filled in from then on.
 
     Where nothing but a password in an address can be `secret`, that alone is struck out: other values are plain words.
@@ -86,8 +86,8 @@ def filled(value: Any, *, secret: bool = True) -> Any:
     if isinstance(value, str):
         return VARIABLE.sub(partial(_value_of, secret=secret), value)
     if isinstance(value, Mapping):
-        return {key: filled(entry, secret=secret) for key, entry in value.items()}
-    return [filled(entry, secret=secret) for entry in value] if isinstance(value, list | tuple) else value
+        return {key: fill_in(entry, secret=secret) for key, entry in value.items()}
+    return [fill_in(entry, secret=secret) for entry in value] if isinstance(value, list | tuple) else value
 
 
 def variables_in(value: Any) -> list[str]:

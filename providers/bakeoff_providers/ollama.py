@@ -9,7 +9,7 @@ import msgspec
 
 from bakeoff_providers.answers import Expected, httpx_options
 from bakeoff_providers.base import ModelCard, Role
-from bakeoff_providers.cards import FREE, known_card
+from bakeoff_providers.cards import FREE, find_card
 from bakeoff_providers.connection import NO_KEY, Connection
 from bakeoff_providers.errors import CallFailed, Unavailable
 from bakeoff_providers.hosted import Hosted, open_card
@@ -18,7 +18,7 @@ from bakeoff_providers.needs import Needs
 
 def _card(name: str, dimensions: int | None, context: int, *, outputs: tuple[int, ...] = ()) -> ModelCard:
     card = ModelCard(name=name, dimensions=dimensions, output_dimensions=outputs, context=context, price=FREE)
-    return known_card(name, (), card)
+    return find_card(name, (), card)
 
 
 class OllamaServer(Connection):
@@ -53,17 +53,17 @@ class OllamaServer(Connection):
     def ready(self) -> None:
         """Is the server up, and has it the model?"""
         super().ready()
-        sdk = self._connected()
+        sdk = self._get_sdk()
         try:
-            served = [str(model.model) for model in self._answered(sdk.list, Expected()).models]
+            served = [str(model.model) for model in self._run_call(sdk.list, Expected()).models]
         except Exception as error:
             failed = self._failure(error)
             if isinstance(failed, CallFailed) and failed.status is None:
-                raise Unavailable(f"no server at {self.shown_url}: start ollama serve") from None
+                raise Unavailable(f"no server at {self.public_url}: start ollama serve") from None
             raise Unavailable(str(failed)) from None
         name = self.model
         if not {name, f"{name}:latest"} & set(served):
-            raise Unavailable(f"{name} is not on the server at {self.shown_url}: run ollama pull {name}")
+            raise Unavailable(f"{name} is not on the server at {self.public_url}: run ollama pull {name}")
 
     def _connect(self, key: str) -> Any:
         import ollama

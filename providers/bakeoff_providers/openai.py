@@ -62,13 +62,13 @@ class OpenAIServer(Connection):
         super().ready()
         if not self.foreign:
             return
-        sdk = self._connected()
+        sdk = self._get_sdk()
         try:
-            self._answered(sdk.models.list, Expected())
+            self._run_call(sdk.models.list, Expected())
         except Exception as error:
             failed = self._failure(error)
             if isinstance(failed, CallFailed) and (failed.status is None or failed.status in (401, 403)):
-                reason = f"no server at {self.shown_url}" if failed.status is None else str(failed)
+                reason = f"no server at {self.public_url}" if failed.status is None else str(failed)
                 raise Unavailable(f"{self.name}: {reason}") from None
 
     def _connect(self, key: str) -> Any:
@@ -85,7 +85,7 @@ class OpenAIServer(Connection):
     def _hints(self) -> dict[int, str]:
         hints = super()._hints()
         if self.foreign:
-            hints[404] += f" And is {self.shown_url} the right base_url? Most servers want it to end in /v1"
+            hints[404] += f" And is {self.public_url} the right base_url? Most servers want it to end in /v1"
         return hints
 
 
@@ -119,13 +119,13 @@ class OpenAI(OpenAIServer, Hosted):
             return None, None
         rows = list(answer.data)
         rows = in_order(rows, [row.index for row in rows])
-        return [_decoded(row.embedding) for row in rows], getattr(getattr(answer, "usage", None), "prompt_tokens", None)
+        return [_decode(row.embedding) for row in rows], getattr(getattr(answer, "usage", None), "prompt_tokens", None)
 
     def _hints(self) -> dict[int, str]:
         return super()._hints() | {400: "if a text is too long, cut texts with chunking or max_chars"}
 
 
-def _decoded(embedding: Any) -> Any:
+def _decode(embedding: Any) -> Any:
     """Base64 where the server knows it, otherwise the numbers that it sent."""
     return (
         np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")

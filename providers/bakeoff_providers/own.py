@@ -14,12 +14,12 @@ from bakeoff_providers.cards import FREE, overridden
 from bakeoff_providers.code import code_identity, load_from_file
 from bakeoff_providers.errors import EmbeddingFailed, InputError
 from bakeoff_providers.keys import (
-    filled,
+    fill_in,
+    find_secret,
     is_secret_name,
     missing_variables,
     names_variable,
     variables_in,
-    written_secret,
 )
 from bakeoff_providers.needs import Needs
 from bakeoff_providers.shared_options import (
@@ -72,7 +72,7 @@ class Own(Provider):
             raise InputError("names no function", remedy='write it as provider = "file:mine.py:embed"')
         self._from_file, self._revision = target is None, revision
         self._code = load_from_file(file, function) if target is None else target
-        made = _made(self._code, options, function) if self._from_file else target
+        made = _make(self._code, options, function) if self._from_file else target
         given = {Role.DOCUMENT: document_prompt, Role.QUERY: query_prompt}
         self._embed = as_embed(made, {role for role, prompt in given.items() if prompt is not None})
         self._options = {name: _as_identity(name, value) for name, value in sorted(options.items())}
@@ -116,7 +116,7 @@ class Own(Provider):
 
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
         """One call, its answer turned into one float32 matrix."""
-        answer = self._embed([self.card.prompted(text, role) for text in texts], role)
+        answer = self._embed([self.card.apply_prompt(text, role) for text in texts], role)
         return answer if isinstance(answer, EmbeddingBatch) else EmbeddingBatch(_matrix(answer, self.card.name))
 
 
@@ -184,11 +184,11 @@ def _has(value: object, *methods: str) -> bool:
     return all(callable(getattr(value, method, None)) for method in methods)
 
 
-def _made(code: Any, options: dict[str, Any], function: str) -> Any:
+def _make(code: Any, options: dict[str, Any], function: str) -> Any:
     """A class becomes an object; a function takes no options."""
     if isinstance(code, type):
         try:
-            return code(**filled(options))
+            return code(**fill_in(options))
         except TypeError as error:
             raise InputError(f"{function}: {error}", place="options") from error
     if options:
@@ -204,9 +204,9 @@ def _as_identity(name: str, value: Any) -> str:
     named = variables_in(value)
     if isinstance(value, str) and is_secret_name(name) and names_variable(value):
         return value
-    if not named and not is_secret_name(name) and not (isinstance(value, Mapping) and written_secret(value)):
+    if not named and not is_secret_name(name) and not (isinstance(value, Mapping) and find_secret(value)):
         return str(value)
-    return f"sha256 {hashlib.sha256(repr(filled(value)).encode(errors='replace')).hexdigest()[:16]}"
+    return f"sha256 {hashlib.sha256(repr(fill_in(value)).encode(errors='replace')).hexdigest()[:16]}"
 
 
 def _matrix(answer: Any, name: str) -> Vectors:

@@ -15,8 +15,8 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bakeoff_providers.arrays import mapped_array
-from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, checked
+from bakeoff_providers.arrays import map_array
+from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, check_batch
 from bakeoff_providers.cards import FREE, overridden
 from bakeoff_providers.errors import BakeoffError, EmbeddingFailed, InputError, Unavailable
 from bakeoff_providers.shared_options import (
@@ -112,7 +112,7 @@ class Precomputed(Provider):
         squares = np.einsum("ij,ij->i", chosen, chosen)
         if not ((squares > 0) & (squares < np.inf)).all() or self.card.dimensions not in (None, chosen.shape[1]):
             name_of = {row: name for name, row in names.items()}
-            checked(EmbeddingBatch(chosen), [name_of[number] for number in numbers.tolist()], self.card)
+            check_batch(EmbeddingBatch(chosen), [name_of[number] for number in numbers.tolist()], self.card)
         return chosen
 
     def ready(self) -> None:
@@ -167,7 +167,7 @@ def _read(files: tuple[Path, ...], id_column: str, vector_column: str) -> tuple[
     file = files[0]
     try:
         if file.suffix == ".npy":
-            vectors = mapped_array(file)
+            vectors = map_array(file)
             ids = _ids(files[1]) if files[1:] else list(range(len(vectors)))
         elif file.suffix == ".npz":
             with np.load(file, allow_pickle=False) as arrays:
@@ -196,7 +196,7 @@ def _text(name: Any) -> str:
 
 def _ids(file: Path) -> list[Any]:
     if file.suffix == ".npy":
-        return list(mapped_array(file).tolist())
+        return list(map_array(file).tolist())
     text = file.read_text(encoding="utf-8")
     if file.suffix == ".json":
         names = json.loads(text)

@@ -14,7 +14,7 @@ from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from bakeoff_providers.errors import BakeoffError, BrokenPlugin, InputError, Unavailable, is_panic
-from bakeoff_providers.secrets import scrubbed
+from bakeoff_providers.secrets import scrub
 from bakeoff_providers.stopping import ends_run
 
 if TYPE_CHECKING:
@@ -68,9 +68,9 @@ def importable(module: str) -> bool:
     return spec is not None
 
 
-def offered(groups: Sequence[str]) -> dict[str, list[Any]]:
+def find_entry_points(groups: Sequence[str]) -> dict[str, list[Any]]:
     """What other packages offer, by the group of their entry points; all are read in one pass."""
-    points = _entry_points(installed_state())
+    points = _entry_points(snapshot_packages())
     return {group: list(points.select(group=group)) for group in groups}
 
 
@@ -81,7 +81,7 @@ def _entry_points(state: object) -> Any:  # noqa: ARG001 - what is read depends 
     return entry_points()
 
 
-def installed_state() -> tuple[tuple[str, int], ...]:
+def snapshot_packages() -> tuple[tuple[str, int], ...]:
     """Changes when a package is installed or a folder joins the path; until then its metadata is read once."""
     from pathlib import Path
 
@@ -97,12 +97,12 @@ def load_offered(point: Any, noun: str, read: Callable[[Any], T] = lambda plugin
         if ends_run(error):
             raise
         package = f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown package"
-        cause = scrubbed(f"{type(error).__name__}: {error}")
+        cause = scrub(f"{type(error).__name__}: {error}")
         raise BrokenPlugin(noun, point.name, package, f"{point.group}: {point.value}", cause) from error
 
 
 def _others(group: str) -> list[Any]:
-    return offered([group])[group]
+    return find_entry_points([group])[group]
 
 
 class Registry(Generic[T]):
@@ -119,7 +119,7 @@ class Registry(Generic[T]):
         others = {point.name for point in _others(self.group)} - set(self.builtin)
         return [*self.builtin, *sorted(others)]
 
-    def loaded(self) -> Iterator[tuple[str, type[T]]]:
+    def load_all(self) -> Iterator[tuple[str, type[T]]]:
         """Every plug-in with its name, but those of other packages that can't be loaded: the log says why."""
         for name in self.names():
             try:
@@ -165,14 +165,14 @@ class Registry(Generic[T]):
         A value that names a variable is checked where that is set: elsewhere the row will say that it is not.
         `whole` says that nothing will be added: then an option that is required has to be there, too.
         """
-        from bakeoff_providers.keys import filled, missing_variables
+        from bakeoff_providers.keys import fill_in, missing_variables
         from bakeoff_providers.options import REST
 
         known = {option.name: option for option in self.options(name)}
         for option, value in options.items():
             if option in known:
                 if not missing_variables(value):
-                    _check_type(known[option], filled(value, secret=False))
+                    _check_type(known[option], fill_in(value, secret=False))
             elif REST not in known or option in self.given:
                 raise InputError(f"{self.noun} {name!r} has no option {option!r}", remedy=nearest(option, [*known]))
         for needed in known.values():
@@ -185,8 +185,8 @@ class Registry(Generic[T]):
 
 
 def _check_type(option: Option, value: Any) -> None:
-    from bakeoff_providers.shapes import check_range, converted
+    from bakeoff_providers.shapes import check_range, convert
 
     with contextlib.suppress(TypeError):  # a type that only the adapter itself can check
-        converted(option.name, value, option.type)
+        convert(option.name, value, option.type)
     check_range(option.name, value, option.range)

@@ -54,7 +54,7 @@ _PATTERNS = (
 )
 
 
-def scrubbed(text: str, secrets: Iterable[str] = ()) -> str:
+def scrub(text: str, secrets: Iterable[str] = ()) -> str:
     """The text on one line, cut to a readable length, with every secret in it struck out."""
     text = " ".join(without_secrets(text, secrets).split())
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
@@ -70,13 +70,13 @@ def without_secrets(text: str, secrets: Iterable[str] = ()) -> str:
 
 def without_known(text: str, secrets: Iterable[str] = ()) -> str:
     """The text without these secrets and those of the environment, plain, escaped, quoted for a URL or in base64."""
-    for spelling in known_spellings(secrets):
+    for spelling in collect_spellings(secrets):
         if spelling in text:
             text = text.replace(spelling, HIDDEN)
     return text
 
 
-def known_spellings(secrets: Iterable[str] = ()) -> list[str]:
+def collect_spellings(secrets: Iterable[str] = ()) -> list[str]:
     """What must not be seen of these secrets and of those of the environment, the longest secret first."""
     known = {secret for secret in (*secrets, *_used) if len(secret) >= SHORTEST_SECRET} | environment_secrets()
     return [spelling for secret in sorted(known, key=len, reverse=True) for spelling in _spellings(secret)]
@@ -137,7 +137,7 @@ def secret_in_url(url: str) -> str | None:
     return "a password" if passwords_in(url) else None
 
 
-def shown_url(url: str) -> str:
+def redact_url(url: str) -> str:
     """The address without a name, a password or a query in it."""
     scheme = "" if "://" in url else "//"
     try:

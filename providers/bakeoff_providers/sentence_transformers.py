@@ -13,12 +13,12 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from bakeoff_providers.base import TEXT, EmbeddingBatch, ModelCard, Provider, Role, checked
-from bakeoff_providers.cards import FREE, check_prompt, known_card, named_prompt, overridden
+from bakeoff_providers.base import TEXT, EmbeddingBatch, ModelCard, Provider, Role, check_batch
+from bakeoff_providers.cards import FREE, check_prompt, find_card, find_prompt, overridden
 from bakeoff_providers.errors import EmbeddingFailed, InputError, Unavailable
 from bakeoff_providers.options import Transport
 from bakeoff_providers.registry import missing_modules
-from bakeoff_providers.secrets import scrubbed
+from bakeoff_providers.secrets import scrub
 from bakeoff_providers.shared_options import (
     MANY,
     BatchItems,
@@ -59,7 +59,7 @@ class SentenceTransformers(Provider):
         batch_items: BatchItems = None,
         price: Price = None,
     ) -> None:
-        known = known_card(model or self.default_model, (), ModelCard(name="", batch_items=64, price=FREE))
+        known = find_card(model or self.default_model, (), ModelCard(name="", batch_items=64, price=FREE))
         self.card = overridden(
             known,
             dimensions=dimensions,
@@ -91,11 +91,11 @@ class SentenceTransformers(Provider):
 
     def ready(self) -> None:
         """Loads the model: a wrong name or a missing network shows here, not in the middle of a run."""
-        self._loaded()
+        self._get_model()
 
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
         """Not normalised here: the harness does that where it is wanted."""
-        model = self._loaded()
+        model = self._get_model()
         prompt = self._prompt(model, role)
         before, after = self._around(model, role)
         encode = model.encode_query if role is Role.QUERY else model.encode_document
@@ -110,15 +110,15 @@ class SentenceTransformers(Provider):
                     **named,
                 )
         except Exception as error:
-            said = scrubbed(str(error))
+            said = scrub(str(error))
             raise EmbeddingFailed(f"{self.card.name}: {type(error).__name__}: {said}") from error
         inputs = [before + text + after for text in texts]
         matrix = np.asarray(vectors, dtype=np.float32).reshape(len(texts), -1)
-        return checked(EmbeddingBatch(matrix, truncated=_too_long(model, inputs)), texts, self.card)
+        return check_batch(EmbeddingBatch(matrix, truncated=_too_long(model, inputs)), texts, self.card)
 
     def count_tokens(self, text: str) -> int:
         """The model's own, with the prompt and the tokens at the ends."""
-        model = self._loaded()
+        model = self._get_model()
         before, after = self._around(model, Role.DOCUMENT)
         ids = model.tokenizer(before + text + after, truncation=False, padding=False, verbose=False)["input_ids"]
         return len(ids)
@@ -136,7 +136,7 @@ class SentenceTransformers(Provider):
         """None leaves the prompt to the model, which has one of its own or wants none."""
         given, own = self._given[role], getattr(model, "prompts", None) or {}
         if isinstance(given, Mapping):
-            return named_prompt(given["name"], own, self.card.name, f"{role}_prompt")
+            return find_prompt(given["name"], own, self.card.name, f"{role}_prompt")
         if given is not None:
             return given
         return None if any(own.values()) else self.card.prompt(role) or None
@@ -151,10 +151,10 @@ class SentenceTransformers(Provider):
         for role, prompt in self._given.items():
             if prompt is not None:
                 check_prompt(prompt, f"{role}_prompt")
-            if isinstance(prompt, Mapping) and (own := _saved_prompts(Path(self.card.name))) is not None:
-                named_prompt(prompt["name"], own, self.card.name, f"{role}_prompt")
+            if isinstance(prompt, Mapping) and (own := _read_prompts(Path(self.card.name))) is not None:
+                find_prompt(prompt["name"], own, self.card.name, f"{role}_prompt")
 
-    def _loaded(self) -> Any:
+    def _get_model(self) -> Any:
         with self._lock:
             if self._model is None:
                 self._model = self._load()
@@ -174,7 +174,7 @@ class SentenceTransformers(Provider):
             )
         except Exception as error:  # the hub, the disk and the model's own code all fail in ways of their own
             secrets = [os.environ.get(name, "") for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")]
-            said = scrubbed(f"{error}".partition("\n")[0], secrets)
+            said = scrub(f"{error}".partition("\n")[0], secrets)
             raise Unavailable(f"{self.card.name} can't be loaded (a folder, or a name on the hub?): {said}") from None
         if self.card.context is not None:
             model.max_seq_length = self.card.context
@@ -188,7 +188,7 @@ def _own_prompt(model: Any, role: Role) -> str:
     return next((str(own[name]) for name in names if own.get(name)), "")
 
 
-def _saved_prompts(folder: Path) -> dict[str, str] | None:
+def _read_prompts(folder: Path) -> dict[str, str] | None:
     """The named prompts of a folder; None where it is none."""
     if not folder.is_dir():
         return None

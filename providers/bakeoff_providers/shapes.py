@@ -20,7 +20,7 @@ _ARTICLES = {"integer": "an integer", "number": "a number", "table": "a table"}
 _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
 
 
-def converted(name: str, value: Any, shape: type[T]) -> T:
+def convert(name: str, value: Any, shape: type[T]) -> T:
     """The value of an option in the shape that it must have."""
     try:
         return msgspec.convert(value, shape)

@@ -28,7 +28,7 @@ def resume() -> None:
     _flag.clear()
 
 
-def stopped() -> bool:
+def is_stopped() -> bool:
     """Whether somebody asked to stop."""
     return _flag.is_set()
 

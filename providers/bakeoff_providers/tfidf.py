@@ -75,13 +75,13 @@ class Tfidf(Provider):
     def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
         """What was learnt is the model: another corpus makes other vectors of the same text."""
         if self._fingerprint is None:
-            raise _unfitted()
+            raise _fit_error()
         return {**super().identity(role), "revision": f"1-{self._fingerprint}"}
 
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
         """A text with no known word gets a dimension of its own role: at 0 from every text of the other role."""
         if self._fingerprint is None:
-            raise _unfitted()
+            raise _fit_error()
         known = len(self._places)
         vectors: Vectors = np.zeros((len(texts), known + len(_UNKNOWN)), dtype=np.float32)
         for row, text in enumerate(texts):
@@ -100,5 +100,5 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def _unfitted() -> EmbeddingFailed:
+def _fit_error() -> EmbeddingFailed:
     return EmbeddingFailed("tfidf has seen no documents yet: call fit() with the corpus before embed()")

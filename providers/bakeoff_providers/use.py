@@ -52,7 +52,7 @@ class UniversalSentenceEncoder(Provider):
 
     def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
         """The weights' own hash is the revision."""
-        return {**super().identity(role), "revision": weights.known(self.name).files["weights.npz"][:12]}
+        return {**super().identity(role), "revision": weights.find_weights(self.name).files["weights.npz"][:12]}
 
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:  # noqa: ARG002 - one space for both roles
         """One text after the other: no padding, and no neighbour to depend on."""

@@ -79,7 +79,7 @@ class Voyage(Hosted):
     def _rows(self, answer: tuple[Any, Any], expected: Expected) -> tuple[Any, Any]:
         """The SDK drops the indices and keeps the order of arrival."""
         rows, tokens = answer
-        return in_order(rows, expected.checked().places), tokens
+        return in_order(rows, expected.require().places), tokens
 
     def _disconnect(self, sdk: Any) -> None:
         """Nothing: the SDK keeps its sessions for each thread, and out of reach."""

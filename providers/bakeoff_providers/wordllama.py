@@ -42,7 +42,7 @@ class WordLlama(Provider):
 
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:  # noqa: ARG002 - one space for both roles
         """Pools text by text rather than in padded batches, so a text's neighbours can't touch its vector."""
-        table, tokenizer = self._loaded
+        table, tokenizer = self._model
         vectors: Vectors = np.zeros((len(texts), table.shape[1]), dtype=np.float32)
         tokens = 0
         for row, encoding in enumerate(tokenizer.encode_batch(list(texts), add_special_tokens=False)):
@@ -55,10 +55,10 @@ class WordLlama(Provider):
 
     def count_tokens(self, text: str) -> int:
         """The model's own."""
-        return len(self._loaded[1].encode(text, add_special_tokens=False).ids)
+        return len(self._model[1].encode(text, add_special_tokens=False).ids)
 
     @cached_property
-    def _loaded(self) -> tuple[Vectors, Any]:
+    def _model(self) -> tuple[Vectors, Any]:
         """The token table and the tokenizer; the package's plain load() would look for them on the hub."""
         with _logging_untouched():
             import wordllama

@@ -104,7 +104,7 @@ def test_an_unforeseen_error_names_the_last_line_of_ours(tmp_path: Path, monkeyp
 
         __hash__ = int.__hash__
 
-    monkeypatch.setattr(compare, "tasks", lambda: printable.counted(Number(2), "row"))
+    monkeypatch.setattr(compare, "tasks", lambda: printable.pluralise(Number(2), "row"))
     done = bakeoff("tasks", cwd=tmp_path)
     source = (ROOT / "harness" / "bakeoff" / "core" / "printable.py").read_text().splitlines()
     line = next(number for number, text in enumerate(source, start=1) if "if number == 1" in text)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pytest
 from bakeoff.cli.main import app
-from bakeoff.cli.options import Entry, Sort, entry_of, lineup_entry, named, pages, sorts
+from bakeoff.cli.options import Entry, Sort, entry_of, find_entries, lineup_entry, pages, sorts
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.options import options_of, type_words
 from bakeoff_providers.registry import Registry
@@ -130,7 +130,7 @@ def test_options_are_held_to_what_they_declare(options: dict[str, Any], problem:
 
 
 def test_a_name_that_two_registries_know_shows_both() -> None:
-    assert [entry.noun for entry in named("cohere")] == ["provider", "reranker"]
+    assert [entry.noun for entry in find_entries("cohere")] == ["provider", "reranker"]
 
 
 def test_the_command_prints_options_for_people_and_programs() -> None:

@@ -38,7 +38,7 @@ def test_vectors_agree_with_the_packs_own_binding(provider: Granite, reference: 
 
 def test_the_reference_is_of_these_weights(provider: Granite, reference: dict[str, Any]) -> None:
     sha = reference["provenance"]["pack_sha256"]
-    assert sha == weights.known("granite").files[PACK]
+    assert sha == weights.find_weights("granite").files[PACK]
     assert provider.identity(Role.QUERY)["revision"] == sha[:12]
 
 

@@ -15,9 +15,9 @@ from bakeoff.statistics.tests import (
     holm,
     holm_of_distinct,
     hypothesis_of,
-    paired_t,
     sign_flip_test,
     sign_flip_tests,
+    t_test,
     wilcoxon,
 )
 from hypothesis import given
@@ -115,15 +115,15 @@ def test_paired_t_is_scipys(hundredths: list[int]) -> None:
     d = np.array(hundredths) / 100
     if np.ptp(d) > 0:
         expected = float(stats.ttest_1samp(d, 0).pvalue)
-        assert paired_t(d) == pytest.approx(expected, abs=1e-12)
+        assert t_test(d) == pytest.approx(expected, abs=1e-12)
 
 
 def test_paired_t_where_there_is_no_spread() -> None:
-    assert paired_t([0.0, 0.0, 0.0]) == 1
-    assert paired_t([0.3]) == 1
-    assert paired_t([]) == 1
-    assert paired_t([0.1, 0.1]) == 2 / 2**2  # all signs alike: two of the four ways to flip them
-    assert paired_t([-0.1, -0.1, -0.1]) == sign_flip_test([-0.1, -0.1, -0.1]) == 2 / 2**3
+    assert t_test([0.0, 0.0, 0.0]) == 1
+    assert t_test([0.3]) == 1
+    assert t_test([]) == 1
+    assert t_test([0.1, 0.1]) == 2 / 2**2  # all signs alike: two of the four ways to flip them
+    assert t_test([-0.1, -0.1, -0.1]) == sign_flip_test([-0.1, -0.1, -0.1]) == 2 / 2**3
 
 
 def test_wilcoxon_is_scipys_and_leaves_out_zeros() -> None:

@@ -18,7 +18,7 @@ from bakeoff.calls.answers import AnswerCache, question_keys
 from bakeoff.calls.budget import Budget
 from bakeoff.calls.paid import Account, Calls, Request, Sent, Service, Usage, as_they_come
 from bakeoff.calls.retry import RetryPolicy, Unanswered
-from bakeoff.calls.tokens import estimated_tokens
+from bakeoff.calls.tokens import estimate_tokens
 
 T = TypeVar("T")
 LONGEST_ANSWER = 1_000_000  # characters; no grade and no query takes a thousandth of it
@@ -113,7 +113,7 @@ class Asker:
 
         def send(texts: list[str]) -> Sent:
             reply = model.ask(texts[0] + problem, question.schema, question.seed)
-            written = estimated_tokens([reply.text]) if reply.answer_tokens is None else reply.answer_tokens
+            written = estimate_tokens([reply.text]) if reply.answer_tokens is None else reply.answer_tokens
             return Sent(reply, reply.prompt_tokens, written)
 
         def check(reply: Reply, _texts: list[str]) -> list[Reply]:
@@ -129,7 +129,7 @@ class Asker:
             name=model.label,
             local=False,
             lacks=lambda _: f"an answer of {model.label} is",
-            estimate=lambda texts: (estimated_tokens([texts[0] + problem]), ANSWER_TOKENS),
+            estimate=lambda texts: (estimate_tokens([texts[0] + problem]), ANSWER_TOKENS),
             price=lambda tokens: model.price(*tokens),
             send=send,
             read=check,

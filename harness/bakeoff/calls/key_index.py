@@ -51,7 +51,7 @@ class KeyIndex:
             open_ = np.flatnonzero(places < 0)
             if not len(open_):
                 break
-            places[open_] = _found(run, keys[open_])
+            places[open_] = _find(run, keys[open_])
         return places
 
     def all(self) -> tuple[Keys, Places]:
@@ -59,7 +59,7 @@ class KeyIndex:
         runs = [*self._runs, *self._new]
         if not runs:
             return np.empty((0, 2), dtype=np.uint64), np.empty(0, dtype=np.int64)
-        keys, places = _joined(runs)
+        keys, places = _join(runs)
         if _may_repeat(keys):
             order = np.lexsort((places, keys[:, 1], keys[:, 0]))
             keys, places = keys[order], places[order]
@@ -75,18 +75,18 @@ class KeyIndex:
 
     def _settle(self) -> None:
         if self._new:
-            self._runs.append(_sorted(self._new))
+            self._runs.append(_sort(self._new))
             self._new = []
         while len(self._runs) > 1 and len(self._runs[-2].keys) <= 2 * len(self._runs[-1].keys):
-            self._runs[-2:] = [_sorted(self._runs[-2:])]
+            self._runs[-2:] = [_sort(self._runs[-2:])]
 
 
-def _joined(runs: list[_Run]) -> _Run:
+def _join(runs: list[_Run]) -> _Run:
     return _Run(np.concatenate([run.keys for run in runs]), np.concatenate([run.places for run in runs]))
 
 
-def _sorted(runs: list[_Run]) -> _Run:
-    keys, places = _joined(runs)
+def _sort(runs: list[_Run]) -> _Run:
+    keys, places = _join(runs)
     order = np.argsort(np.ascontiguousarray(keys[:, 0]), kind="stable")
     return _Run(keys.take(order, axis=0), places[order])
 
@@ -104,7 +104,7 @@ def _may_repeat(keys: Keys) -> bool:
     return len(np.unique(close, axis=0)) < len(close)
 
 
-def _found(run: _Run, keys: Keys) -> Places:
+def _find(run: _Run, keys: Keys) -> Places:
     """By the first half, then compared as a whole; two keys that share the first half are looked at one by one."""
     at = np.searchsorted(run.keys[:, 0], keys[:, 0])
     inside = np.minimum(at, len(run.keys) - 1)

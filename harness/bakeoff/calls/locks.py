@@ -20,13 +20,13 @@ WAIT = 0.05  # seconds between two looks at a claim of another process
 _LARGEST = (1 << 62) - 1  # offsets in a lock file are signed
 
 
-def locked(file: int) -> bool:
+def take_lock(file: int) -> bool:
     """Takes the file's lock if nobody holds it. Where the system has no such locks, nothing is ever deleted."""
     return try_lock(file) is True
 
 
 @contextlib.contextmanager
-def all_locked(files: list[Path]) -> Iterator[bool]:
+def lock_all(files: list[Path]) -> Iterator[bool]:
     """Whether the locks of all these files could be had; they are held within the block."""
     handles: list[int] = []
     try:
@@ -35,7 +35,7 @@ def all_locked(files: list[Path]) -> Iterator[bool]:
         except OSError:  # somebody deletes them at this moment
             yield False
             return
-        yield all(locked(handle) for handle in handles)
+        yield all(take_lock(handle) for handle in handles)
     finally:
         for handle in handles:
             os.close(handle)

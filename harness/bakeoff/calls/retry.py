@@ -36,14 +36,14 @@ class RetryPolicy:
         if state.outcome and isinstance(state.outcome.exception(), Unanswered):
             return 0.0
         backoff = tenacity.wait_random_exponential(multiplier=self.first_wait, max=self.longest_wait)(state)
-        return max(backoff, _asked_for(state) or 0.0)
+        return max(backoff, _retry_after(state) or 0.0)
 
     def worthwhile(self, error: BaseException) -> bool:
         """A passing failure, and no longer wait asked for than we would ever sit through."""
         return isinstance(error, CallFailed) and error.retryable and (error.retry_after or 0.0) <= self.longest_wait
 
 
-def _asked_for(state: tenacity.RetryCallState) -> float | None:
+def _retry_after(state: tenacity.RetryCallState) -> float | None:
     error = state.outcome.exception() if state.outcome else None
     return error.retry_after if isinstance(error, CallFailed) else None
 
@@ -77,7 +77,7 @@ def call(make: Callable[[], T], policy: RetryPolicy, rate_limit: RateLimit) -> t
         if isinstance(error, CallFailed) and error.status == 429 and state.next_action:
             rate_limit.pause(state.next_action.sleep)
 
-    def timed() -> tuple[T, int]:
+    def attempt() -> tuple[T, int]:
         rate_limit.wait()
         stopping.check()
         start = time.perf_counter_ns()
@@ -91,4 +91,4 @@ def call(make: Callable[[], T], policy: RetryPolicy, rate_limit: RateLimit) -> t
         sleep=policy.sleep,
         reraise=True,
     )
-    return retrying(timed)
+    return retrying(attempt)

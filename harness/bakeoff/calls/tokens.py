@@ -12,7 +12,7 @@ from bakeoff.core.arrays import Values
 CHARACTERS_PER_TOKEN = 4.0  # English prose; only ever used where no server has counted
 
 
-def estimated_tokens(texts: Sequence[str], prompt: str = "") -> float:
+def estimate_tokens(texts: Sequence[str], prompt: str = "") -> float:
     """Of all of these."""
     return float(token_estimates(texts, prompt).sum())
 

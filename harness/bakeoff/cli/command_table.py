@@ -14,7 +14,7 @@ from bakeoff_providers.errors import BrokenPlugin
 from typer.core import TyperCommand, TyperGroup
 from typer.models import TyperInfo, TyperPath
 
-from bakeoff.core.extensions import Command, extension_commands, load_place, offered_commands
+from bakeoff.core.extensions import Command, extension_commands, load_place, load_plugin_commands
 
 _IMPOSSIBLE = (errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL)
 
@@ -93,12 +93,12 @@ def own_commands() -> dict[str, Command]:
 def all_commands() -> dict[str, Command]:
     """Our own commands, then those of other packages; the first of a name counts."""
     own = own_commands()
-    return own | {one.name: one for one in _offered() if isinstance(one, Command) and one.name not in own}
+    return own | {one.name: one for one in _plugin_commands() if isinstance(one, Command) and one.name not in own}
 
 
 @cache
-def _offered() -> list[Command | BrokenPlugin]:
-    return list(offered_commands())
+def _plugin_commands() -> list[Command | BrokenPlugin]:
+    return list(load_plugin_commands())
 
 
 class CommandGroup(TyperGroup):
@@ -116,13 +116,13 @@ class CommandGroup(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's signature
         """By group, in the order of the tables."""
-        return [command.name for group in _grouped().values() for command in group]
+        return [command.name for group in _group_commands().values() for command in group]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - click's signature
         """The command, imported now; None where there is none of this name."""
         if command := own_commands().get(cmd_name) or all_commands().get(cmd_name):
             return build_command(command)
-        for broken in _offered():
+        for broken in _plugin_commands():
             if isinstance(broken, BrokenPlugin) and broken.name == cmd_name:
                 raise broken
         return None
@@ -137,7 +137,7 @@ class CommandGroup(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - click's signature
         """The list under `--help`."""
-        grouped = _grouped()
+        grouped = _group_commands()
         with formatter.section(START):
             formatter.write_dl([(command.name, command.summary) for command in grouped.pop(START)])
         with formatter.section("More (bakeoff COMMAND --help)"):
@@ -145,7 +145,7 @@ class CommandGroup(TyperGroup):
             formatter.write_dl(named)
 
 
-def _grouped() -> dict[str, list[Command]]:
+def _group_commands() -> dict[str, list[Command]]:
     """The commands by group: ours in their order, then groups that other packages made."""
     grouped: dict[str, list[Command]] = {group: [] for group in GROUPS}
     for command in all_commands().values():

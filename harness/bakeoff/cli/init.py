@@ -47,7 +47,7 @@ def init(
     """
     from dataclasses import replace
 
-    from bakeoff.core.printable import counted
+    from bakeoff.core.printable import pluralise
     from bakeoff.tasks.ground_truth import FILE
     from bakeoff.tasks.task_sources import Files, missing_weights, source_of, source_of_files, write_lineup
 
@@ -71,9 +71,9 @@ def init(
         raise InputError("--column and --grade are for tables", remedy=FLAGS)
     grading = grading_command(task if task and source.own else out, out)
     loaded = write_lineup(out, source, grading)
-    sizes = f"{counted(len(loaded.documents), 'document')}, {counted(len(loaded.queries), 'query')}"
+    sizes = f"{pluralise(len(loaded.documents), 'document')}, {pluralise(len(loaded.queries), 'query')}"
     judged = sum(map(len, loaded.judgments.values()))
-    say(f"{out}: written; its task has {sizes}, {counted(judged, 'judgment') if judged else 'no judgments yet'}")
+    say(f"{out}: written; its task has {sizes}, {pluralise(judged, 'judgment') if judged else 'no judgments yet'}")
     for table, columns_taken in source.taken.items():
         say(f"taken from the {table}: {columns_taken}")
     truth = out.parent / FILE

@@ -53,10 +53,10 @@ def list_(
 
 def _say_names(title: str, lines: list[str]) -> None:
     """Names behind a title; further lines stand below the first name."""
-    from bakeoff.core.wrapping import screen_width, wrapped
+    from bakeoff.core.wrapping import screen_width, wrap
 
     for line in lines:
-        for part in wrapped(line, screen_width(sys.stdout) - TITLE):
+        for part in wrap(line, screen_width(sys.stdout) - TITLE):
             echo(f"{title:<{TITLE}}{part}".rstrip())
             title = ""
 
@@ -74,7 +74,7 @@ def pull(
     from bakeoff.core.files import check_writable
 
     for name in names:
-        weights.known(name)  # a misspelt one is told before anything is fetched
+        weights.find_weights(name)  # a misspelt one is told before anything is fetched
     if source or not all(map(weights.present, names)):
         check_writable(weights.home() / "models", "make room, or set BAKEOFF_HOME to a folder on another disk")
     for name in names:

@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 from bakeoff_providers.errors import BakeoffError, InputError
-from bakeoff_providers.secrets import scrubbed, without_secrets
+from bakeoff_providers.secrets import scrub, without_secrets
 
 from bakeoff.cli import signals, streams
 from bakeoff.cli.command_table import CommandGroup
@@ -83,7 +83,7 @@ def main() -> None:
     except KeyboardInterrupt:
         _leave_interrupted()
     except BaseException as error:
-        report_ = f"unexpected error: {type(error).__name__}: {scrubbed(str(error))}{_place(error)}"
+        report_ = f"unexpected error: {type(error).__name__}: {scrub(str(error))}{_place(error)}"
         verbose = "--verbose" in sys.argv
         _fail(report_ + ("" if verbose else "\n  run again with --verbose for the traceback"), UNEXPECTED, error)
 

@@ -95,7 +95,7 @@ def options(
     if sort := _sort_called(name):
         _print_sort(sort, as_json=as_json)
         return
-    entries = named(name)
+    entries = find_entries(name)
     if as_json:
         echo(msgspec.json.encode([entry.to_dict() for entry in entries]))
         return
@@ -147,7 +147,7 @@ def sorts() -> list[Sort]:
     from bakeoff_providers import PROVIDERS
     from bakeoff_providers.chat import CHATS
 
-    from bakeoff.core.extensions import added, load_place
+    from bakeoff.core.extensions import collect_entries, load_place
     from bakeoff.evaluation.measures import MEASURES
     from bakeoff.search.rankers import RANKERS
     from bakeoff.search.rerankers import RERANKERS
@@ -174,11 +174,11 @@ def sorts() -> list[Sort]:
         Sort(TASK_KINDS, "kinds", 'kind = "NAME" and the options beside it, in [task] or a task.toml', TaskKeys),
         Sort(MEASURES, "measures", "NAME(option=value)@k among the measures"),
         Sort(CHATS, "chats", "--model NAME:MODEL --set option=value of `bakeoff grade` and `bakeoff queries generate`"),
-        *(Sort(load_place(place), page, written) for page, (place, written) in added("REGISTRIES").items()),
+        *(Sort(load_place(place), page, written) for page, (place, written) in collect_entries("REGISTRIES").items()),
     ]
 
 
-def named(name: str) -> list[Entry]:
+def find_entries(name: str) -> list[Entry]:
     """The line-up, or every plug-in of this name: a provider and a reranker may share one."""
     if name == LINEUP:
         return [lineup_entry()]
@@ -223,7 +223,7 @@ def pages() -> dict[str, str]:
         "[retriever's](options/retrievers.md) or [reranker's](options/rerankers.md). `${NAME}` in any text is an\n"
         "environment variable ([rows.md](rows.md#variables)).\n"
     )
-    lineup = "# All keys of a line-up\n\n" + _made("bakeoff options lineup") + note
+    lineup = "# All keys of a line-up\n\n" + _format_intro("bakeoff options lineup") + note
     for table in lineup_entry().tables:
         lineup += "\n## " + (" and ".join(f"`{path}`" for path in table.paths) or "At the top") + "\n\n"
         lineup += (f"{table.about}\n\n" if table.paths else "") + _markdown(table.options)
@@ -232,7 +232,7 @@ def pages() -> dict[str, str]:
 
 def _sort_page(sort: Sort) -> str:
     noun = sort.registry.noun
-    head = f"# Options of every {noun}\n\n{_made('bakeoff options NAME')}Written as `{sort.written}`.\n"
+    head = f"# Options of every {noun}\n\n{_format_intro('bakeoff options NAME')}Written as `{sort.written}`.\n"
     return head + "".join(_section(entry_of(sort, name)) for name in sort.registry.builtin)
 
 
@@ -245,7 +245,7 @@ def _section(entry: Entry) -> str:
     return text
 
 
-def _made(command: str) -> str:
+def _format_intro(command: str) -> str:
     return f"What `{command}` prints, as a page: made from the code, so change it there.\n\n"
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from bakeoff_providers.errors import BrokenPlugin
 from bakeoff_providers.needs import Needs
-from bakeoff_providers.registry import load_offered, offered
+from bakeoff_providers.registry import find_entry_points, load_offered
 
 INDEX = Path(__file__).with_suffix(".json")
 GROUPS = {
@@ -53,7 +53,7 @@ class Listed:
         return {"about": self.about, **({"needs": needs} if needs else {})}
 
 
-def listed(name: str, plugin: Any) -> Listed:
+def describe_plugin(name: str, plugin: Any) -> Listed:
     """What a plug-in that is imported says of itself."""
     lines = (plugin.__doc__ or "").splitlines()
     needs = plugin.needs() if hasattr(plugin, "needs") else Needs()  # a format is a function
@@ -64,7 +64,7 @@ def listed(name: str, plugin: Any) -> Listed:
 def plugins() -> dict[str, list[Listed]]:
     """Every plug-in by its sort: those of Bakeoff in the order of their lines, then those of other packages by name."""
     index: dict[str, dict[str, dict[str, Any]]] = json.loads(INDEX.read_text(encoding="utf-8"))
-    others = offered(list(GROUPS.values()))
+    others = find_entry_points(list(GROUPS.values()))
     return {sort: [*_ours(index[sort]), *_theirs(sort, others[group], index[sort])] for sort, group in GROUPS.items()}
 
 
@@ -85,6 +85,6 @@ def _theirs(sort: str, points: list[Any], ours: dict[str, Any]) -> list[Listed]:
 
 def _their(sort: str, point: Any) -> Listed:
     try:
-        return load_offered(point, sort, partial(listed, point.name))
+        return load_offered(point, sort, partial(describe_plugin, point.name))
     except BrokenPlugin as error:
         return Listed(point.name, "", Needs(note=str(error)))

@@ -139,6 +139,6 @@ def serve(
         raise InputError(f"port {port} can't be used: {error.strerror}", remedy="choose another --port") from None
     with site:
         say(f"http://{HOST}:{site.server_address[1]}/ shows {folder}; Ctrl-C ends it")
-        with contextlib.suppress(KeyboardInterrupt), signals.awaited():
+        with contextlib.suppress(KeyboardInterrupt), signals.allow_interrupt():
             site.serve_forever()
         say("ended")

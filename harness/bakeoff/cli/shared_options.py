@@ -270,11 +270,11 @@ def shard_folders(vectors: str | None) -> tuple[Path, ...]:
 
 def say(text: str, *, err: bool = False) -> None:
     """A sentence in lines that fit the screen; a log of what goes to stderr keeps its lines whole."""
-    from bakeoff.core.wrapping import screen_width, wrapped
+    from bakeoff.core.wrapping import screen_width, wrap
 
     stream = sys.stderr if err else sys.stdout
     text = without_secrets(text) if err else text  # before a line break can divide one
-    for line in wrapped(text, screen_width(stream)) if not err or stream.isatty() else [text]:
+    for line in wrap(text, screen_width(stream)) if not err or stream.isatty() else [text]:
         echo(line, err=err)
 
 

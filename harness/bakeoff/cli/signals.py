@@ -36,7 +36,7 @@ def install() -> None:
 
 
 @contextlib.contextmanager
-def awaited() -> Iterator[None]:
+def allow_interrupt() -> Iterator[None]:
     """Where Ctrl-C is the ordinary end of a command: it raises KeyboardInterrupt, and is no interruption."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -80,10 +80,10 @@ def _watch(reader: socket.socket, writer: socket.socket) -> None:
 def message() -> str:
     """What is kept, in lines that fit where it is read."""
     with contextlib.suppress(Exception):  # whatever is wrong with the terminal, it is said
-        from bakeoff.core.wrapping import screen_width, wrapped
+        from bakeoff.core.wrapping import screen_width, wrap
 
         if os.isatty(2):
-            return "\n".join(wrapped(MESSAGE, screen_width(sys.stderr)))
+            return "\n".join(wrap(MESSAGE, screen_width(sys.stderr)))
     return MESSAGE
 
 

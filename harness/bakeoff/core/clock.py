@@ -19,7 +19,7 @@ SAMPLES_FOR = {50: 5, 95: 60, 99: 300}  # fewer samples than this say nothing ab
 SCATTER, FEWEST_SCATTERED = 5, 20  # p95 over so many times p50, of at least so many samples
 
 
-def timed(call: Callable[[], T]) -> tuple[T, int]:
+def time_call(call: Callable[[], T]) -> tuple[T, int]:
     """The call's answer and its nanoseconds."""
     start = now()
     answer = call()

@@ -13,7 +13,7 @@ from typing import IO, overload
 
 import msgspec
 
-from bakeoff.core.files import needs_room
+from bakeoff.core.files import explain_full_disk
 from bakeoff.core.task import Document
 
 IN_MEMORY = 64 << 20  # bytes of documents that are simply kept
@@ -54,7 +54,7 @@ class StoredDocuments(Sequence[Document]):
     def __iter__(self) -> Iterator[Document]:
         return self._between(0, len(self))
 
-    def changed(self, change: Change) -> StoredDocuments:
+    def transform(self, change: Change) -> StoredDocuments:
         """The same documents, each put through one more step when it is read; ids and metadata must stay."""
         earlier = self._change
         both = change if earlier is None else lambda document: change(earlier(document))
@@ -75,7 +75,7 @@ class StoredDocuments(Sequence[Document]):
         return chain.from_iterable(self.blocks(start, stop))
 
 
-def collected(blocks: Iterable[list[Document]]) -> Sequence[Document]:
+def collect_documents(blocks: Iterable[list[Document]]) -> Sequence[Document]:
     """As a list while they fit into memory, in a file from there on."""
     kept: list[Document] = []
     size = 0
@@ -84,7 +84,7 @@ def collected(blocks: Iterable[list[Document]]) -> Sequence[Document]:
         kept += block
         size += sum(map(_about, block))
         if size > IN_MEMORY:
-            return _stored(kept, rest)
+            return _store(kept, rest)
     return kept
 
 
@@ -98,8 +98,8 @@ def _about(document: Document) -> int:
     return size
 
 
-def _stored(first: list[Document], rest: Iterable[list[Document]]) -> StoredDocuments:
-    with needs_room():
+def _store(first: list[Document], rest: Iterable[list[Document]]) -> StoredDocuments:
+    with explain_full_disk():
         file = tempfile.TemporaryFile(prefix="bakeoff-")  # noqa: SIM115 - it lives as long as the documents
     encode = msgspec.msgpack.Encoder().encode
     ids: list[str] = []
@@ -109,16 +109,16 @@ def _stored(first: list[Document], rest: Iterable[list[Document]]) -> StoredDocu
         encoded = list(map(encode, block))
         start = ends[-1] if ends else 0
         ends.extend(islice(accumulate(map(len, encoded), initial=start), 1, None))
-        with needs_room():
+        with explain_full_disk():
             file.write(b"".join(encoded))
         ids += [document.id for document in block]
         plain = plain and not any(document.metadata for document in block)
         block.clear()
-    with needs_room():
+    with explain_full_disk():
         file.flush()
     return StoredDocuments(file, ids, ends, plain=plain)
 
 
-def changed(documents: Sequence[Document], change: Change) -> Sequence[Document]:
+def transform_documents(documents: Sequence[Document], change: Change) -> Sequence[Document]:
     """Every document put through a step that keeps its id and its metadata."""
-    return documents.changed(change) if isinstance(documents, StoredDocuments) else list(map(change, documents))
+    return documents.transform(change) if isinstance(documents, StoredDocuments) else list(map(change, documents))

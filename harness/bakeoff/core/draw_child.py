@@ -10,7 +10,7 @@ from typing import Any
 import vl_convert
 
 
-def _done(job: dict[str, Any]) -> dict[str, str]:
+def _run_job(job: dict[str, Any]) -> dict[str, str]:
     if job["what"] == "bundle":
         return {"js": vl_convert.javascript_bundle(job["script"])}
     drawn = vl_convert.vegalite_to_svg(job["spec"])
@@ -21,7 +21,7 @@ def main() -> None:
     """One job that fails leaves the others."""
     for job in json.load(sys.stdin):
         try:
-            answer = _done(job)
+            answer = _run_job(job)
         except Exception as error:
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), flush=True)

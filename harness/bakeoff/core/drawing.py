@@ -32,7 +32,7 @@ class Picture:
 def draw(specs: Sequence[dict[str, Any]]) -> list[Picture | DrawingFailed]:
     """The pictures of all specifications, made by one process; where it ends early, the rest have failed."""
     pictures: list[Picture | DrawingFailed] = []
-    for answer in _asked([{"what": "picture", "spec": spec} for spec in specs]):
+    for answer in _run_jobs([{"what": "picture", "spec": spec} for spec in specs]):
         if "error" in answer:
             pictures.append(DrawingFailed(answer["error"]))
         else:
@@ -42,13 +42,13 @@ def draw(specs: Sequence[dict[str, Any]]) -> list[Picture | DrawingFailed]:
 
 def vega_bundle(script: str) -> str:
     """Vega and its parts as one script."""
-    (answer,) = _asked([{"what": "bundle", "script": script}])
+    (answer,) = _run_jobs([{"what": "bundle", "script": script}])
     if "error" in answer:
         raise DrawingFailed(answer["error"])
     return answer["js"]
 
 
-def _asked(jobs: list[dict[str, Any]]) -> list[dict[str, str]]:
+def _run_jobs(jobs: list[dict[str, Any]]) -> list[dict[str, str]]:
     if not jobs:
         return []
     try:

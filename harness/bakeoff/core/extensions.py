@@ -38,7 +38,7 @@ def extensions() -> tuple[ModuleType, ...]:
     return tuple(import_module(f"bakeoff.extensions.{name}") for name in names)
 
 
-def added(table: str) -> dict[str, Any]:
+def collect_entries(table: str) -> dict[str, Any]:
     """What extensions add to one table (`KINDS`, `ENGINES`, …), by name."""
     return {name: entry for extension in extensions() for name, entry in getattr(extension, table, {}).items()}
 
@@ -54,12 +54,12 @@ def extension_commands() -> list[Command]:
     return [command for extension in extensions() for command in getattr(extension, "COMMANDS", ())]
 
 
-def offered_commands() -> Iterator[Command | BrokenPlugin]:
+def load_plugin_commands() -> Iterator[Command | BrokenPlugin]:
     """The commands of other packages, or why one can't be loaded. Reading all metadata takes longer than `--help`."""
     if any(_offers_commands(Path(folder)) for folder in dict.fromkeys(sys.path)):
-        from bakeoff_providers.registry import load_offered, offered
+        from bakeoff_providers.registry import find_entry_points, load_offered
 
-        for point in offered([COMMANDS_GROUP])[COMMANDS_GROUP]:
+        for point in find_entry_points([COMMANDS_GROUP])[COMMANDS_GROUP]:
             try:
                 yield load_offered(point, "command", lambda record: Command(*record))._replace(name=point.name)
             except BrokenPlugin as error:

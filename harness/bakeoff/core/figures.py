@@ -84,7 +84,7 @@ class PairedDifference(msgspec.Struct, frozen=True):
     losses: int
     doubt: Remark | None = None
 
-    def turned(self) -> PairedDifference:
+    def reverse(self) -> PairedDifference:
         """The same pair, seen from b."""
         low, high = (None if end is None else -end for end in (self.high, self.low))
         effect = None if self.effect is None else -self.effect

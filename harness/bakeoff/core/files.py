@@ -71,7 +71,7 @@ def first_wrong_byte(path: Path) -> int | None:
     """Where a plain or a gzipped file stops being UTF-8, counted after a byte order mark; read piece by piece."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     read = 0
-    with opened_unpacked(path) as stream:
+    with open_unpacked(path) as stream:
         while True:
             block = stream.read(_MEGABYTE)
             waiting = len(decoder.getstate()[0])  # the beginning of a character, at the end of the last block
@@ -85,10 +85,10 @@ def first_wrong_byte(path: Path) -> int | None:
 
 
 @contextlib.contextmanager
-def opened_unpacked(path: Path) -> Iterator[BinaryIO]:
+def open_unpacked(path: Path) -> Iterator[BinaryIO]:
     """A plain or a gzipped file, to be read piece by piece; what goes wrong meanwhile is an InputError."""
     try:
-        with _followed(path) as file:
+        with _open_with_progress(path) as file:
             packed = file.peek(2)[:2] == b"\x1f\x8b"
             stream = io.BufferedReader(gzip.GzipFile(fileobj=file)) if packed else file
             if stream.peek(3)[:3] == b"\xef\xbb\xbf":
@@ -103,14 +103,14 @@ def opened_unpacked(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def _followed(path: Path) -> Iterator[io.BufferedReader]:
+def _open_with_progress(path: Path) -> Iterator[io.BufferedReader]:
     """A file to be read from its beginning; how much is left can be shown."""
-    with _Followed(path) as raw, steps(f"{path.name}: MB read", -(-path.stat().st_size // _MEGABYTE)) as advance:
+    with _ProgressFile(path) as raw, steps(f"{path.name}: MB read", -(-path.stat().st_size // _MEGABYTE)) as advance:
         raw.advance = advance
         yield io.BufferedReader(raw, _MEGABYTE)
 
 
-class _Followed(io.FileIO):
+class _ProgressFile(io.FileIO):
     """Says how far it has been read."""
 
     advance: Advance | None = None
@@ -127,7 +127,7 @@ class _Followed(io.FileIO):
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Numbered lines of a plain or a gzipped file, read one by one; blank ones are left out."""
-    with opened_unpacked(path) as stream:
+    with open_unpacked(path) as stream:
         for number, line in enumerate(stream, start=1):
             if not line.isspace():
                 yield number, line.removesuffix(b"\n")
@@ -142,7 +142,7 @@ def read_json_lines(path: Path, shape: type[T]) -> Iterator[tuple[int, T]]:
 def read_json_blocks(path: Path, shape: type[T]) -> Iterator[tuple[int, list[T]]]:
     """The same in blocks of consecutive lines: the number of the first, and the values."""
     decode = msgspec.json.Decoder(shape).decode
-    with opened_unpacked(path) as stream:
+    with open_unpacked(path) as stream:
         number = 1
         while lines := stream.readlines(_LINES_AT_ONCE):
             values: list[T] | None = None
@@ -222,7 +222,7 @@ def decode_json(path: Path, decode: Callable[[bytes | bytearray], T], shape: typ
                 raise
             return decode(uncommented)
 
-    return _decoded(path, decode_commented, "JSON", shape)
+    return _decode(path, decode_commented, "JSON", shape)
 
 
 def _without_comments(data: bytes) -> bytes | bytearray:
@@ -252,10 +252,10 @@ def read_toml(path: Path, shape: type[T], change: Callable[[dict[str, Any]], Any
             raise InputError(f"is not valid TOML: {error}", file=path, remedy="write a smaller number") from None
         return msgspec.convert(change(content), type=shape)
 
-    return _decoded(path, decode, "TOML", shape)
+    return _decode(path, decode, "TOML", shape)
 
 
-def _decoded(path: Path, decode: Callable[[bytes], T], language: str, shape: type[T]) -> T:
+def _decode(path: Path, decode: Callable[[bytes], T], language: str, shape: type[T]) -> T:
     data = _utf8(path)
     try:
         return decode(data)
@@ -360,7 +360,7 @@ _WORDS = ("no space left", "disk is full", "disk full", "not enough space")  # e
 
 
 @contextmanager
-def needs_room(folder: Path | None = None, remedy: str = TEMPORARY) -> Iterator[None]:
+def explain_full_disk(folder: Path | None = None, remedy: str = TEMPORARY) -> Iterator[None]:
     """Around what writes: a full disk is said with what helps, whoever found out. No folder: the temporary one."""
     try:
         yield
@@ -374,7 +374,7 @@ def needs_room(folder: Path | None = None, remedy: str = TEMPORARY) -> Iterator[
         raise InputError(problem, file=folder or tempfile.gettempdir(), remedy=remedy) from error
 
 
-def check_room(folder: Path, needed: int, what: str, remedy: str = TEMPORARY) -> None:
+def check_free_space(folder: Path, needed: int, what: str, remedy: str = TEMPORARY) -> None:
     """Refuses before anything is written what can't fit."""
     free = shutil.disk_usage(folder).free
     if free < needed:

@@ -80,7 +80,7 @@ def passes(metadata: Mapping[str, Any], filters: Sequence[Condition]) -> bool:
     )
 
 
-def unmatched(filters: Mapping[str, Where], documents: Iterable[Mapping[str, Any]]) -> list[str]:
+def find_unmatched(filters: Mapping[str, Where], documents: Iterable[Mapping[str, Any]]) -> list[str]:
     """The names of the filters that none of the documents' metadata passes: such a query finds nothing."""
     left = {name: conditions(where) for name, where in filters.items() if where}
     for metadata in documents if left else ():

@@ -46,7 +46,7 @@ class IdRows:
         same = np.fromiter((names[place] == self._names[row] for place, row in pairs), dtype=bool, count=len(places))
         return places[same], rows[same]
 
-    def repeated(self) -> bool:
+    def has_repeats(self) -> bool:
         """Whether an id is in the list twice."""
         self._take_new()
         self._merge(everything=True)

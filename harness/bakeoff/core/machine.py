@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import msgspec
-from bakeoff_providers.registry import installed_state
+from bakeoff_providers.registry import snapshot_packages
 
 from bakeoff.core.figures import CallTime
 from bakeoff.core.public import Public
@@ -37,7 +37,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 def machine(distributions: Iterable[str] = (), threads: Mapping[str, int] | None = None) -> Machine:
     """This process's machine. The caller says which packages count and which of them are held to how many threads."""
     names = dict.fromkeys((*ALWAYS_RECORDED, *distributions))
-    state = installed_state()
+    state = snapshot_packages()
     pinned = {name: str(count) for name, count in (threads or {}).items()}
     return Machine(
         cpu=_cpu(),

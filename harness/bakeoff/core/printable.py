@@ -16,7 +16,7 @@ def printable(text: str) -> str:
     return _CONTROL.sub("\ufffd", text)
 
 
-def counted(number: int, what: str) -> str:
+def pluralise(number: int, what: str) -> str:
     """`1 round`, `2 rounds`, `2 queries`."""
     several = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
     return f"{number} {what if number == 1 else several}"
@@ -28,7 +28,7 @@ def some(names: Sequence[str], most: int = 5) -> str:
     return f"{first} and {len(names) - most} more" if len(names) > most else first
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
     """a, b and c; of very many the first."""
     if len(names) == 1 or len(names) > MOST_LISTED + 1:
         return some(names, MOST_LISTED)

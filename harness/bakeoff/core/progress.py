@@ -36,7 +36,7 @@ def steps(label: str, total: int) -> AbstractContextManager[Advance]:
     return _current.get()(label, total)
 
 
-def followed(label: str, total: int, parts: Iterable[Part]) -> Iterator[Part]:
+def track(label: str, total: int, parts: Iterable[Part]) -> Iterator[Part]:
     """The parts themselves; each is as many steps as it is long."""
     with steps(label, total) as advance:
         for part in parts:

@@ -37,7 +37,7 @@ class Ranking:
         """The ids that matched: fusions, pools and whatever counts or names unjudged documents read no others."""
         return self.ids[: self.matched]
 
-    def filled(self, documents: Iterable[str], depth: int) -> Ranking:
+    def fill(self, documents: Iterable[str], depth: int) -> Ranking:
         """Filled up to `depth` with these documents in their order, below all that is there: by score 0, or less."""
         present = set(self.ids)
         rest = tuple(islice((document for document in documents if document not in present), depth - len(self)))
@@ -45,7 +45,7 @@ class Ranking:
         return Ranking(self.ids + rest, self.scores + (floor,) * len(rest), len(self))
 
 
-def ordered(pairs: Iterable[tuple[str, float]], depth: int | None = None) -> Ranking:
+def make_ranking(pairs: Iterable[tuple[str, float]], depth: int | None = None) -> Ranking:
     """Orders (id, score) pairs by the rule. NaN and duplicate ids are errors, never silently dropped."""
     rows = sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
     seen: set[str] = set()

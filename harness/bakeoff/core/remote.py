@@ -35,7 +35,7 @@ class SharedFolder:
         if self.remote:
             name = hashlib.blake2b(self.address.encode(), digest_size=8).hexdigest()
             self.path = (home() / "shards" / name).resolve()
-            self._system, self._root = _opened(self.address)
+            self._system, self._root = _open(self.address)
         else:
             self.path = Path(unquote(urlsplit(address).path) if address.startswith("file://") else address)
 
@@ -52,7 +52,7 @@ class SharedFolder:
         if not self.remote:
             return None
         root = "/".join(filter(None, (self._root, below)))
-        with _named(self.address), self._alone():
+        with _name_failures(self.address), self._alone():
             sizes = {name[len(root) :].lstrip("/"): length for name, length in self._sizes(root).items()}
             lacking = [name for name, length in sizes.items() if _lacks(self.path / below / name, length)]
             self._get([f"{below}/{name}" if below else name for name in lacking])
@@ -62,7 +62,7 @@ class SharedFolder:
         """Fetches those of these files that the copy lacks; of several processes here one does, the others wait."""
         wanted = [name for name in names if not (self.path / name).is_file()] if self.remote else []
         if wanted:
-            with _named(self.address), self._alone():
+            with _name_failures(self.address), self._alone():
                 self._get([name for name in wanted if not (self.path / name).is_file()])
 
     def _get(self, names: list[str]) -> None:
@@ -98,7 +98,7 @@ class SharedFolder:
         files = [file for file in folder.rglob("*") if file.is_file() and not file.name.endswith(".lock")]
         growing = {file.with_suffix("") for file in files if file.suffix == _GROWING[1] and _is_written(file)}
         files = [file for file in files if file.with_suffix("") not in growing]
-        with _named(self.address):
+        with _name_failures(self.address):
             there = self._sizes(self._there(folder))
         self.send_files([file for file in files if there.get(self._there(file)) != file.stat().st_size])
 
@@ -107,7 +107,7 @@ class SharedFolder:
         if not self.remote:
             return
         ordered = sorted(files, key=lambda file: file.name.endswith(_LAST))
-        with _named(self.address), steps("files sent", len(ordered)) as advance:
+        with _name_failures(self.address), steps("files sent", len(ordered)) as advance:
             for file in ordered:
                 there = self._there(file)
                 if (folder := there.rpartition("/")[0]) not in self._made:
@@ -117,7 +117,7 @@ class SharedFolder:
                 advance(1)
 
     @contextlib.contextmanager
-    def marked(self) -> Iterator[str]:
+    def mark(self) -> Iterator[str]:
         """A file that whoever sees this folder sees, too, for as long as it is looked for: its path or URL."""
         name = f".seen-{secrets.token_hex(4)}"
         self.path.mkdir(parents=True, exist_ok=True)
@@ -129,7 +129,7 @@ class SharedFolder:
         finally:
             here.unlink(missing_ok=True)
             if self.remote:
-                with _named(self.address):
+                with _name_failures(self.address):
                     self._system.rm_file(self._there(here))
 
     def _there(self, here: Path) -> str:
@@ -158,7 +158,7 @@ def _is_written(manifest: Path) -> bool:
     return False
 
 
-def _opened(address: str) -> tuple[Any, str]:
+def _open(address: str) -> tuple[Any, str]:
     if reason := missing_modules(MODULES, EXTRA):
         raise Unavailable(f"{address}: {reason}")
     import fsspec
@@ -173,7 +173,7 @@ def _opened(address: str) -> tuple[Any, str]:
 
 
 @contextlib.contextmanager
-def _named(address: str) -> Any:
+def _name_failures(address: str) -> Any:
     """A failure on the way names the address."""
     try:
         yield

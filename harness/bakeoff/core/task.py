@@ -157,7 +157,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
             raise InputError(
                 f"task {self.name!r}: rel = {self.rel} would count grade 0 as relevant", remedy="use 1 or more"
             )
-        documents = _named(self.documents, self.queries, self.judgments, self.name)
+        documents = _find_named(self.documents, self.queries, self.judgments, self.name)
         queries = _unique([query.id for query in self.queries], "query", self.name)
         for asked in self.queries:
             if asked.item and asked.item not in documents:
@@ -318,13 +318,13 @@ def _day(query: Query) -> tuple[str, str] | None:
     return (AS_OF, query.as_of) if query.as_of else None
 
 
-def _named(documents: Sequence[Document], queries: Sequence[Query], judgments: Judgments, task: str) -> set[str]:
+def _find_named(documents: Sequence[Document], queries: Sequence[Query], judgments: Judgments, task: str) -> set[str]:
     """The documents that queries and grades name and that there are; no object for each of all documents."""
     from bakeoff.core.id_rows import IdRows  # not above: who reads a result needs no numpy
 
     ids = document_ids(documents)
     rows = IdRows(ids)
-    if "" in rows or rows.repeated():
+    if "" in rows or rows.has_repeats():
         _unique(ids, "document", task)
     named = {query.item for query in queries if query.item}
     return rows.among(list(named.union(*judgments.values())))

@@ -75,14 +75,14 @@ def near_duplicates(texts: Sequence[str], limit: float) -> list[tuple[int, int, 
     return sorted(pairs)
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """Letters and digits in lower case with single blanks: what two texts have in common when they say the same."""
     return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
 
 
 @lru_cache(maxsize=20_000)
 def _pieces(text: str) -> frozenset[str]:
-    padded = f" {normalised(text)} "
+    padded = f" {normalise(text)} "
     return (
         frozenset(padded[at : at + LETTERS] for at in range(len(padded) - LETTERS + 1))
         if padded.strip()

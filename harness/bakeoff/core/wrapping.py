@@ -26,7 +26,7 @@ def screen_width(stream: TextIO) -> int:
     return whole_number(os.environ.get("COLUMNS", "")) or PIPE_WIDTH
 
 
-def wrapped(text: str, width: int) -> list[str]:
+def wrap(text: str, width: int) -> list[str]:
     """The lines of a text at this width. Words are never broken: one that is too long has a line of its own."""
     return [line for paragraph in text.split("\n") for line in _lines(paragraph, width)]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from bakeoff.calls.locks import all_locked
+from bakeoff.calls.locks import lock_all
 from bakeoff.core.hashing import Identity, space_name
 from bakeoff.embedding.shards import MANIFEST, ROWS
 from bakeoff.embedding.space import IDENTITY, IN_USE, REMEDY, Space, read_identity
@@ -120,7 +120,7 @@ def _alone(folder: Path, files: list[Path]) -> AbstractContextManager[bool]:
     """Whether no other process has the space open, from its first look at it on; within the block none opens it."""
     with suppress(OSError):
         (folder / IN_USE).touch()
-    return all_locked([folder / IN_USE, *files])
+    return lock_all([folder / IN_USE, *files])
 
 
 def _prune(folder: Path, identity: Identity) -> None:

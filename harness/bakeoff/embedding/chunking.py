@@ -42,10 +42,10 @@ def document_chunks(document: Document, field: str = "") -> list[Chunk]:
     """The chunks of one document, or of one of its fields. A document that is not cut keeps its own id."""
     title, text = ("", document.field(field)) if field else (document.title, document.text)
     texts = [f"{title} {chunk}".strip() for chunk in split_text(text, document.chunking) or [""]]
-    return numbered_chunks(document, texts)
+    return number_chunks(document, texts)
 
 
-def numbered_chunks(document: Document, texts: Sequence[str]) -> list[Chunk]:
+def number_chunks(document: Document, texts: Sequence[str]) -> list[Chunk]:
     """Texts of one document under its id: `id#0`, `id#1`, …; a single one keeps the document's own."""
     if len(texts) == 1:
         return [Chunk(document.id, document.id, texts[0])]
@@ -59,9 +59,9 @@ def split_text(text: str, chunking: DocumentChunking) -> list[str]:
         case "whole":
             return [text]
         case "fixed":
-            return list(_fixed(text, size))
+            return list(_split_words(text, size))
         case "sentence":
-            return _packed(sentences(text), size)
+            return _pack(sentences(text), size)
         case "semantic":
             return _semantic(sentences(text), size)
         case _:
@@ -79,20 +79,20 @@ def sentences(text: str) -> list[str]:
     return complete
 
 
-def _fixed(text: str, size: int) -> Iterator[str]:
+def _split_words(text: str, size: int) -> Iterator[str]:
     words = text.split()
     for start in range(0, len(words), size):
         yield " ".join(words[start : start + size])
 
 
-def _packed(parts: Sequence[str], size: int) -> list[str]:
+def _pack(parts: Sequence[str], size: int) -> list[str]:
     """Neighbouring sentences together while they fit; one that is too long by itself is cut by words."""
     packed: list[str] = []
     room = 0
     for part in parts:
         length = len(part.split())
         if length > size:
-            packed += _fixed(part, size)
+            packed += _split_words(part, size)
             room = 0
         elif packed and length <= room:
             packed[-1] = f"{packed[-1]} {part}"
@@ -116,7 +116,7 @@ def _semantic(parts: Sequence[str], size: int) -> list[str]:
     while waiting:
         start, end = waiting.pop()
         if end - start <= 1 or words[end] - words[start] <= size:
-            chunks += _packed(parts[start:end], size)
+            chunks += _pack(parts[start:end], size)
             continue
         cut = weakest(start + 1, end)
         waiting += [(cut, end), (start, cut)]  # the left one is taken next
@@ -202,13 +202,13 @@ class ContenderChunking(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         return missing_modules(MODULES, EXTRA) if self.strategy in ("recursive", "markdown") else None
 
 
-def estimated(text: str) -> int:
+def guess_tokens(text: str) -> int:
     """Tokens where no model is asked: three characters each."""
     return ceil(len(text) / 3)
 
 
 def contender_chunks(
-    document: Document, field: str, chunking: ContenderChunking, tokens: Count = estimated
+    document: Document, field: str, chunking: ContenderChunking, tokens: Count = guess_tokens
 ) -> list[Chunk]:
     """The chunks of one document; its title goes before each of them, and is counted with it.
 
@@ -227,7 +227,7 @@ def contender_chunks(
         if excess <= 0 or room == 1 or chunking.strategy == "whole":
             break
         room = max(1, room - excess)  # title and text together may have more tokens than apart
-    return numbered_chunks(document, texts)
+    return number_chunks(document, texts)
 
 
 def _parts(text: str, chunking: ContenderChunking, room: int, count: Count) -> Sequence[str]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bakeoff.core.corpus import StoredDocuments
 from bakeoff.core.id_rows import IdRows
-from bakeoff.core.progress import followed
+from bakeoff.core.progress import track
 from bakeoff.core.task import Document, document_ids
 from bakeoff.embedding.chunking import Chunk, document_chunks
 
@@ -45,7 +45,7 @@ class StoredChunks(Sequence[Chunk]):
         self.documents: list[str] = []
         counts = np.ones(len(documents), dtype=np.int32)
         number = 0
-        for block in followed("documents to cut", len(documents), documents.blocks()):
+        for block in track("documents to cut", len(documents), documents.blocks()):
             names = documents.ids[number : number + len(block)]
             if self._uncut(block) is not None:
                 self.ids += names

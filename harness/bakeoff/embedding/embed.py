@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from bakeoff_providers.adapter import cache_key
-from bakeoff_providers.base import Fitted, InFiles, ModelCard, Provider, Role, Vectors, checked
+from bakeoff_providers.base import Fitted, InFiles, ModelCard, Provider, Role, Vectors, check_batch
 from numpy.typing import NDArray
 
 from bakeoff.calls.budget import Budget
 from bakeoff.calls.key_index import KeyIndex, Keys, Places, keys_of
 from bakeoff.calls.paid import Account, Calls, Request, Sent, Service, Usage
 from bakeoff.calls.retry import RateLimit, RetryPolicy
-from bakeoff.calls.tokens import CHARACTERS_PER_TOKEN, estimated_tokens, price_of, token_estimates
+from bakeoff.calls.tokens import CHARACTERS_PER_TOKEN, estimate_tokens, price_of, token_estimates
 from bakeoff.core.facts import Fact, fact
 from bakeoff.core.figures import CallTime
 from bakeoff.core.files import TEMPORARY
@@ -93,10 +93,10 @@ def vector_service(provider: Provider, role: Role) -> Service[Vectors]:
         name=card.name,
         local=provider.local,
         lacks=lambda count: f"{count} texts or more are",
-        estimate=lambda texts: (estimated_tokens(texts, card.prompt(role)), 0.0),  # the prompt goes with each text
+        estimate=lambda texts: (estimate_tokens(texts, card.prompt(role)), 0.0),  # the prompt goes with each text
         price=lambda tokens: None if card.price is None and not provider.local else price_of(tokens[0], card),
         send=send,
-        read=lambda batch, texts: checked(batch, texts, card).vectors,
+        read=lambda batch, texts: check_batch(batch, texts, card).vectors,
     )
 
 
@@ -165,7 +165,7 @@ class Embedder:
         with self._progress(role, total) as advance:
             for block in blocks:
                 wanted = list(dict.fromkeys(block))
-                stored, _ = self._stored(wanted, role, space, advance, total)
+                stored, _ = self._store(wanted, role, space, advance, total)
                 advance(len(block) - int(np.count_nonzero(stored["asked"])))
                 if len(wanted) < len(block):
                     number = {text: at for at, text in enumerate(wanted)}
@@ -203,7 +203,7 @@ class Embedder:
             self._make_sure(space, int(np.count_nonzero(asked)), to_come, ready=True)
             parts = [Request(texts[a:b], keys[a:b]).rows(asked[a:b]) for a, b in _bounds(plan) if asked[a:b].any()]
             self._obtain(parts, role, space, advance)
-        stored = self._noted(texts, space.find(keys), asked, role, space)
+        stored = self._note_tokens(texts, space.find(keys), asked, role, space)
         self.accounts[role].add(_usage_of([stored], _NONE)[0])
 
     @property
@@ -257,13 +257,13 @@ class Embedder:
             self.accounts[role].add(Usage(asked=len(texts)))
             parts, took = self._obtain(self._requests(texts, keys_of(texts)), role, None, advance)
             return np.concatenate(parts), took
-        stored, took = self._stored(texts, role, space, advance)
+        stored, took = self._store(texts, role, space, advance)
         if took is None:  # another process brought what was not here
             stored["asked"] = False
         self._count([stored], role, space)
         return space.take(stored["place"]), took
 
-    def _stored(
+    def _store(
         self, texts: list[str], role: Role, space: Space, advance: Advance, total: int = 0
     ) -> tuple[Stored, int | None]:
         """Distinct texts, all of them in the space afterwards. The first that is missing makes sure of the disk."""
@@ -276,7 +276,7 @@ class Embedder:
             _, took = self._obtain(self._requests(missing, keys[asked]), role, space, advance)
             places = space.find(keys)
         asked |= self._elsewhere.find(keys) >= 0
-        return self._noted(texts, places, asked, role, space), took
+        return self._note_tokens(texts, places, asked, role, space), took
 
     def _make_sure(self, space: Space, missing: int, total: int, *, ready: bool) -> None:
         """Once, before the first request: there is room for all. Where only vectors tell the dimensions, after them."""
@@ -289,7 +289,9 @@ class Embedder:
         if dimensions is not None:
             self._writable.append(space)
 
-    def _noted(self, texts: Sequence[str], places: Places, asked: NDArray[Any], role: Role, space: Space) -> Stored:
+    def _note_tokens(
+        self, texts: Sequence[str], places: Places, asked: NDArray[Any], role: Role, space: Space
+    ) -> Stored:
         """With the tokens of each text; an estimate where no server had counted them, which is kept as 0."""
         stored = np.empty(len(places), _STORED)
         stored["place"], stored["asked"], stored["tokens"] = places, asked, space.tokens_of(places)
@@ -376,7 +378,7 @@ class SingleCalls:
         """The vector, with the time of its call in this round, or else that of the call which first brought it."""
         embedder, now, took = self._embedder, (role, text, self._round), None
         if embedder.provider.local:
-            return self._asked(text, role, Account())
+            return self._ask(text, role, Account())
         if (role, text) not in self._vectors:
             raw, took = embedder.embed_raw([text], role, lambda _: None)
             self._vectors[role, text] = unit(raw, embedder.provider.card.name)[0]
@@ -402,13 +404,13 @@ class SingleCalls:
     def _ask_again(self, text: str, role: Role) -> TimedVector:
         """One text that was asked for before: a request and its price, but no further text or token of the row's."""
         account = Account()
-        found = self._asked(text, role, account)
+        found = self._ask(text, role, account)
         self._embedder.accounts[role].add(replace(account.usage, tokens=0.0, truncated=0, estimated=False))
         self._keep(text, role, found.nanoseconds)
         self.changed |= bool(self._vectors[role, text] @ found.vector < SAME_FROM)
         return found
 
-    def _asked(self, text: str, role: Role, account: Account) -> TimedVector:
+    def _ask(self, text: str, role: Role, account: Account) -> TimedVector:
         provider = self._embedder.provider
         got = self._embedder.calls.send(vector_service(provider, role), [text], account)
         return TimedVector(unit(got.values, provider.card.name)[0], got.nanoseconds)

@@ -11,7 +11,7 @@ import xxhash
 from bakeoff_providers.base import Provider, Role
 from bakeoff_providers.cards import family_prompts
 
-from bakeoff.calls.tokens import estimated_tokens
+from bakeoff.calls.tokens import estimate_tokens
 from bakeoff.core.facts import SOME, Fact, Remark, fact
 from bakeoff.core.task import Document, Task, document_blocks
 
@@ -73,7 +73,7 @@ def _too_long(provider: Provider, long: int, texts: int, *, estimated: bool) -> 
     context = provider.context_tokens() or 0
     size, unit = context, "tokens"
     if not provider.own_tokens:
-        size, unit = max(1, size - _ENDS - len(provider.card.prompted("", Role.DOCUMENT).encode())), "bytes"
+        size, unit = max(1, size - _ENDS - len(provider.card.apply_prompt("", Role.DOCUMENT).encode())), "bytes"
     return fact(
         TOO_LONG,
         model=provider.card.name,
@@ -124,7 +124,7 @@ class _Counted:
 def _likely_tokens(text: str) -> float:
     """Four letters of English each; a sign of another script is about one."""
     plain = len(text.encode("ascii", "ignore"))
-    return estimated_tokens([text[:plain]]) + len(text) - plain
+    return estimate_tokens([text[:plain]]) + len(text) - plain
 
 
 def vector_warnings(shortest: float, longest: float) -> list[Fact]:

@@ -28,7 +28,7 @@ import xxhash
 from bakeoff_providers.base import Vectors
 
 from bakeoff.calls.key_index import Keys, Places, keys_from
-from bakeoff.calls.locks import locked
+from bakeoff.calls.locks import take_lock
 from bakeoff.core.figures import CallTime
 from bakeoff.core.files import write_all
 from bakeoff.core.hashing import KEY_BYTES, Identity
@@ -76,7 +76,7 @@ class ShardWriter:
         self._manifest_end = 0
         flags, mode = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666  # less the user's umask
         self._manifest = os.open(self.stem.with_name(self.stem.name + MANIFEST), flags, mode)
-        locked(self._manifest)
+        take_lock(self._manifest)
         self._vectors = os.open(self.stem.with_name(self.stem.name + ROWS), flags, mode)
         text = msgspec.json.encode(Description(dict(identity), dimensions))
         self._write_manifest(_HEAD.pack(_HEAD_MAGIC, len(text), checksum(text)) + text)
@@ -134,7 +134,7 @@ class Shard:
         """What its head says, and how far it was read."""
         return self.description, self._read_to
 
-    def grown(self) -> bool:
+    def has_grown(self) -> bool:
         """Whether the manifest has another length than when it was read last, or ended within a record then.
 
         It is opened for that: a network file system may answer for a path with what it knew a minute ago.
@@ -323,7 +323,7 @@ class ShardRows:
 
     def take(self, places: Places) -> Vectors:
         """The vectors at these places, as they came from the provider."""
-        vectors = _aligned(len(places), self.dimensions)
+        vectors = _allocate(len(places), self.dimensions)
         breaks = np.flatnonzero(places[1:] - places[:-1] != 1) + 1
         if len(places) < _SCATTERED * (len(breaks) + 1):
             self._pick(places, vectors)
@@ -342,7 +342,7 @@ class ShardRows:
                 vectors[group] = shard.rows(places[group] & ((1 << ROW_BITS) - 1))
 
 
-def _aligned(rows: int, dimensions: int) -> Vectors:
+def _allocate(rows: int, dimensions: int) -> Vectors:
     """Room for vectors from the start of a cache line on: a file's pages are copied there a third quicker."""
     room = np.empty(rows * dimensions + _CACHE_LINE // 4, dtype=np.float32)
     start = -room.ctypes.data % _CACHE_LINE // 4

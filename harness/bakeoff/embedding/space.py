@@ -21,7 +21,7 @@ from bakeoff_providers.errors import BakeoffError, EmbeddingFailed, InputError
 from bakeoff.calls.key_index import KeyIndex, Keys, Places, keys_of
 from bakeoff.calls.locks import Claims, InUse
 from bakeoff.core.figures import CallTime
-from bakeoff.core.files import check_room, needs_room, read_json, write_json
+from bakeoff.core.files import check_free_space, explain_full_disk, read_json, write_json
 from bakeoff.core.hashing import Identity, text_key
 from bakeoff.core.progress import steps
 from bakeoff.embedding.shards import MANIFEST, ROW_BITS, ROWS, Batch, Description, Shard, ShardRows, ShardWriter, Tokens
@@ -108,7 +108,7 @@ class Space:
         """The vectors at these places, as they came from the provider."""
         return self.rows().take(places)
 
-    def known(self) -> Known:
+    def collect_marks(self) -> Known:
         """How far the shards of this folder were read: another process that needs only what is new begins there."""
         others = [shard for number, shard in enumerate(self._shards) if number not in self._written]
         return {shard.stem.name: shard.mark() for shard in others if shard.stem.parent == self.folder}
@@ -142,7 +142,7 @@ class Space:
                 "nothing of this batch was kept"
             )
         self.dimensions = dimensions
-        with needs_room(self.folder, self._remedy):
+        with explain_full_disk(self.folder, self._remedy):
             self._append(keys, tokens, vectors)
 
     def _append(self, keys: Keys, tokens: Tokens, vectors: Vectors) -> None:
@@ -171,7 +171,7 @@ class Space:
 
     def _append_time(self, key: bytes, time: CallTime) -> None:
         assert self.dimensions is not None
-        with needs_room(self.folder, self._remedy):
+        with explain_full_disk(self.folder, self._remedy):
             writer, own = self._own_shard(self.dimensions)
             writer.append_time(key, time)
         self._shards[own].times[key] = time
@@ -181,9 +181,9 @@ class Space:
         self._hold()
         self._find_shards(self.folder)
         fresh = [
-            (number, _checked(shard))
+            (number, _check_shard(shard))
             for number, shard in enumerate(self._shards)
-            if number not in self._written and number not in self._ended and shard.grown()
+            if number not in self._written and number not in self._ended and shard.has_grown()
         ]
         if self.dimensions is None:
             rows: Counter[int] = Counter()
@@ -216,7 +216,7 @@ class Space:
         finally:
             with contextlib.suppress(OSError):
                 trial.unlink()
-        check_room(self.folder, needed, "vectors", self._remedy)
+        check_free_space(self.folder, needed, "vectors", self._remedy)
         self._room_for = vectors
 
     def batches(self) -> Iterator[tuple[Keys, Tokens, Vectors]]:
@@ -290,7 +290,7 @@ class Space:
         write_json(self.folder / IDENTITY, self.identity)
 
 
-def _checked(shard: Shard) -> list[Batch]:
+def _check_shard(shard: Shard) -> list[Batch]:
     """What is new in a shard; every byte of its rows is looked at, and for gigabytes that takes seconds."""
     batches, done = [], 0
     with steps("cached vectors: MB checked", shard.row_bytes() >> 20) as advance:

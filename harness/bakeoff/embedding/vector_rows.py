@@ -62,11 +62,11 @@ class VectorRows:
         """Rows and dimensions, as of an array."""
         return len(self.places), self.dimensions
 
-    def changed(self, change: Change, dimensions: int) -> VectorRows:
+    def transform(self, change: Change, dimensions: int) -> VectorRows:
         """The same rows, each block put through one more step. It must treat every row by itself."""
         return replace(self, changes=(*self.changes, change), dimensions=dimensions, _kept=None)
 
-    def chosen(self, rows: npt.NDArray[Any]) -> VectorRows:
+    def select(self, rows: npt.NDArray[Any]) -> VectorRows:
         """Some of the rows: by number, or by a mask."""
         return replace(self, places=self.places[rows], _kept=None)
 
@@ -122,6 +122,6 @@ def rows_in_files(
     return VectorRows(source, places, (change,), source.dimensions)
 
 
-def chosen_rows(vectors: Vectors | VectorRows, rows: npt.NDArray[Any]) -> Vectors | VectorRows:
+def select_rows(vectors: Vectors | VectorRows, rows: npt.NDArray[Any]) -> Vectors | VectorRows:
     """Some of the rows; those on disk stay there."""
-    return vectors.chosen(rows) if isinstance(vectors, VectorRows) else np.asarray(vectors[rows])
+    return vectors.select(rows) if isinstance(vectors, VectorRows) else np.asarray(vectors[rows])

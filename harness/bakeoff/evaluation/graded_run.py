@@ -36,7 +36,7 @@ class Places:
         All cut-offs are summed in one pass and kept under the key.
         """
         if key not in self._sums:
-            self._sums[key] = self._cumulated(weights(), keep)
+            self._sums[key] = self._cumulate(weights(), keep)
         return self._sums[key][:, self.cuts.index(k or self.whole)]
 
     @cached_property
@@ -44,7 +44,7 @@ class Places:
         """1 for a row's first judged document, 2 for its second, and so on."""
         return ordinals(self.rows, self.shape[0])
 
-    def _cumulated(self, weights: NDArray[Any] | None, keep: NDArray[np.bool_] | None) -> Values:
+    def _cumulate(self, weights: NDArray[Any] | None, keep: NDArray[np.bool_] | None) -> Values:
         """One pass for all cut-offs, then one sum over the bands between them."""
         cell = self.cell if keep is None else self.cell[keep]
         queries, cuts = self.shape
@@ -68,7 +68,7 @@ class Relevant:
         """The sum of the precisions at each hit above the cut-off: average precision before its division."""
         return self._places.sum_above(k, ("precisions", self._rel), lambda: self.ordinal / self.ranks, self._keep)
 
-    def weighted(self, k: int | None, key: Hashable, weights: Callable[[NDArray[Any]], Values]) -> Values:
+    def sum_weights(self, k: int | None, key: Hashable, weights: Callable[[NDArray[Any]], Values]) -> Values:
         """The sum over the hits above the cut-off of what their ranks weigh."""
         return self._places.sum_above(k, (key, self._rel), lambda: weights(self.ranks), self._keep)
 

@@ -67,7 +67,7 @@ class RandomOrder:
             stay[1:] += chances[:-1] * missing[:-1]
             chances = stay / max(left - drawn, 1)
 
-    def condensed(self, expected: Callable[[RandomOrder], Values]) -> Values:
+    def average_condensed(self, expected: Callable[[RandomOrder], Values]) -> Values:
         """Without its unjudged documents, a random order of the corpus is a random order of the judged ones.
 
         How many of them came back is a matter of chance too, where not all documents do.

@@ -100,7 +100,7 @@ def _read(
     packed: list[bytes] = []
     judged_scores: list[float] = []
     for scores, grades in zip(answers, judged, strict=True):
-        packed.append(_packed(scores.values()))
+        packed.append(_pack(scores.values()))
         judged_scores.extend(map(scores.get, grades, repeat(nan)))
     sizes = np.array([len(scores) for scores in answers])
     shape, values = (len(answers), int(sizes.max())), np.frombuffer(b"".join(packed))
@@ -113,7 +113,7 @@ def _read(
         row, column = np.argwhere(np.isnan(values))[0]
         document = next(islice(answers[row], int(column), None))
         raise InputError(f"query {query_ids[row]!r}: the score of {document!r} is NaN")
-    return values, np.frombuffer(_packed(judged_scores))
+    return values, np.frombuffer(_pack(judged_scores))
 
 
 def _fill(
@@ -151,7 +151,7 @@ def _fill(
     grades[rows[fits], places[fits]] = given[inside[fits]]
 
 
-def _packed(values: Collection[float]) -> bytes:
+def _pack(values: Collection[float]) -> bytes:
     """Python's floats as bytes: struct reads them in half of the time that numpy needs."""
     return Struct(f"{len(values)}d").pack(*values)
 

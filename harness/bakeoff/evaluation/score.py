@@ -23,8 +23,15 @@ from bakeoff.evaluation.ranked_grades import (
 )
 
 __all__ = [
-    "RankedGrades", "deepest", "join", "join_arrays", "join_scores", "oracle", "random_expectation", "score_queries",
-    "weighted_f1",
+    "RankedGrades",
+    "deepest",
+    "f1_by_weight",
+    "join",
+    "join_arrays",
+    "join_scores",
+    "oracle",
+    "random_expectation",
+    "score_queries",
 ]  # fmt: skip
 
 Scores = dict[Measure, Values]
@@ -62,12 +69,12 @@ def random_expectation(
     """
     order = RandomOrder(ideal_grades(judgments, query_ids), n_documents, rel, depth, stale)
     return {
-        measure: order.condensed(measure.expected) if measure.condensed else measure.expected(order)
+        measure: order.average_condensed(measure.expected) if measure.condensed else measure.expected(order)
         for measure in measures
     }
 
 
-def weighted_f1(hits: ArrayLike, true: ArrayLike, predicted: ArrayLike) -> float:
+def f1_by_weight(hits: ArrayLike, true: ArrayLike, predicted: ArrayLike) -> float:
     """F1 of each class weighted by its true count, from counts: a matrix of a million classes fits into no memory."""
     hits, true, predicted = (np.asarray(counts, dtype=np.float64) for counts in (hits, true, predicted))
     f1 = ratio(2 * hits, true + predicted)

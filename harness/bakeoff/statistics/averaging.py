@@ -19,11 +19,11 @@ from bakeoff.core.task import Drawn
 from bakeoff.statistics import stratified
 from bakeoff.statistics.best_set import BestSet, best_set
 from bakeoff.statistics.columns import Pairs, across, differences_of, table_of, without_noise
-from bakeoff.statistics.compare import compare, finite, tested_pairs
+from bakeoff.statistics.compare import compare, compare_pairs, finite
 from bakeoff.statistics.constants import NOISE, SEED
 from bakeoff.statistics.effects import wins_ties_losses
 from bakeoff.statistics.equivalence import equivalence_tests
-from bakeoff.statistics.guarded import WORST, Differences, guarded_differences
+from bakeoff.statistics.guarded import WORST, Differences, guard_differences
 from bakeoff.statistics.incumbent import Versus, versus
 from bakeoff.statistics.small_samples import doubt, mean_intervals
 from bakeoff.statistics.stratified import Strata, is_whole
@@ -114,7 +114,7 @@ class PerQuery:
 
     def differences(self, table: Values, pairs: Pairs, *, bounded: bool = True) -> Differences:
         """By the same samples."""
-        return guarded_differences(table, pairs, bounded=bounded)
+        return guard_differences(table, pairs, bounded=bounded)
 
     def best_set(self, table: Values, *, bounded: bool = True) -> BestSet:
         """By max-T."""
@@ -192,7 +192,7 @@ class PerQueryAsked:
                 wilcoxon_p=wilcoxon(d), effect=finite(effect), wins=wins, ties=ties, losses=losses, doubt=doubt(d),
             )  # fmt: skip
 
-        return tested_pairs(
+        return compare_pairs(
             list(scores),
             table,
             self.strata.weights @ table if len(table) else table,
@@ -204,7 +204,7 @@ class PerQueryAsked:
     def differences(self, table: Values, pairs: Pairs, *, bounded: bool = True) -> Differences:
         """Guarded; a log that was drawn whole leaves nothing open."""
         if self.has_error:
-            return guarded_differences(self._linear(table), pairs, bounded=bounded, heaviest=self.heaviest)
+            return guard_differences(self._linear(table), pairs, bounded=bounded, heaviest=self.heaviest)
         apart = without_noise(across(self.strata.weights @ table, pairs))
         if self._whole:
             return Differences(apart, apart, np.where(apart == 0, 1.0, 0.0))
@@ -249,7 +249,7 @@ class PerQueryAsked:
 
     def linear(self, values: Values) -> Values:
         """The linearised ones; where a stratum's error is not known, the drawn ones around the weighted mean."""
-        alike = stratified.linearised(values, self.strata)
+        alike = stratified.linearise(values, self.strata)
         return alike if np.isfinite(alike).all() else values - values.mean() + self.mean(values)
 
     def _linear(self, table: Values) -> Values:
@@ -267,7 +267,7 @@ class PerQueryAsked:
     @cached_property
     def has_error(self) -> bool:
         """Every stratum is drawn in part by at least two queries, or whole, but not all of them whole."""
-        known = np.isfinite(stratified.linearised(np.zeros(len(self.strata.weights)), self.strata)).all()
+        known = np.isfinite(stratified.linearise(np.zeros(len(self.strata.weights)), self.strata)).all()
         return bool(known) and not self._whole
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.columns import affordable, without_noise
 from bakeoff.statistics.constants import ALPHA, SEED
-from bakeoff.statistics.tests import first_equal, flipped_sums
+from bakeoff.statistics.tests import first_equal, flip_sums
 
 MANY_ROWS = 30  # from here on the luckiest of them hides more failures
 FIRST = 0.1  # share of alpha for a first test against all rows; the second is against those that pass it
@@ -61,7 +61,7 @@ def best_set(
     """
     _, firsts, place = np.unique(first_equal(table), return_index=True, return_inverse=True)
     rows = table[:, firsts]
-    imagined = imagined_queries(_count_near_leader(rows)) if bounded else 0
+    imagined = count_imagined(_count_near_leader(rows)) if bounded else 0
     flipped = _Flipped.of(rows, imagined, heaviest, flips, seed)
     levels = FIRST * alpha, (1 - FIRST) * alpha
     everyone = np.ones(len(firsts), dtype=bool)
@@ -97,7 +97,7 @@ class _Flipped:
         if len(padded) <= EXACT_UP_TO:
             return cls(table, imagined, heaviest, all_flips(padded), exact=True)
         flips = min(affordable(flips, n), max(FEWEST_FLIPS, CELLS // rows**2))
-        sums = np.concatenate(list(flipped_sums(padded, flips, seed)), axis=1)
+        sums = np.concatenate(list(flip_sums(padded, flips, seed)), axis=1)
         return cls(table, imagined, heaviest, sums, exact=False)
 
     def test(self, row: int) -> _Test:
@@ -168,7 +168,7 @@ def _count_near_leader(rows: Values) -> int:
     return 1 + int(_is_near(leads.sum(axis=0)[size > 0] / size[size > 0], len(rows), times=2).sum())
 
 
-def imagined_queries(rows: int) -> int:
+def count_imagined(rows: int) -> int:
     """On how many imagined queries a row fails that looks better than another."""
     return 2 if rows < MANY_ROWS else 3
 

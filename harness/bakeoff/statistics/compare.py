@@ -13,9 +13,9 @@ from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
 from bakeoff.statistics.columns import Pairs, differences_of, table_of
 from bakeoff.statistics.effects import effect_size, wins_ties_losses
-from bakeoff.statistics.guarded import Differences, guarded_differences
+from bakeoff.statistics.guarded import Differences, guard_differences
 from bakeoff.statistics.small_samples import doubt
-from bakeoff.statistics.tests import holm_of_distinct, holm_of_pairs, hypothesis_of, paired_t, wilcoxon
+from bakeoff.statistics.tests import holm_of_distinct, holm_of_pairs, hypothesis_of, t_test, wilcoxon
 
 MANY_PAIRS = 1000  # up to here every pair is shown
 
@@ -33,17 +33,17 @@ def compare(
         d = differences_of(table[:, i], table[:, j])
         wins, ties, losses = wins_ties_losses(d)
         return PairedDifference(
-            a="", b="", difference=float(d.mean()), low=None, high=None, p=1.0, p_holm=1.0, t_p=paired_t(d),
+            a="", b="", difference=float(d.mean()), low=None, high=None, p=1.0, p_holm=1.0, t_p=t_test(d),
             wilcoxon_p=wilcoxon(d), effect=finite(effect_size(d)), wins=wins, ties=ties, losses=losses, doubt=doubt(d),
         )  # fmt: skip
 
     def test(pairs: Pairs) -> Differences:
-        return guarded_differences(table, pairs, bounded=bounded)
+        return guard_differences(table, pairs, bounded=bounded)
 
-    return tested_pairs(list(scores), table, table.mean(axis=0) if len(table) else table, among, pair, test)
+    return compare_pairs(list(scores), table, table.mean(axis=0) if len(table) else table, among, pair, test)
 
 
-def tested_pairs(
+def compare_pairs(
     names: Sequence[str],
     table: Values,
     means: Values,
@@ -63,12 +63,12 @@ def tested_pairs(
             describe(i, j), a=names[i], b=names[j], low=finite(tested.low[at]), high=finite(tested.high[at]),
             p=float(tested.p[at]), p_holm=float(adjusted[at]),
         )
-        for i, j in shown_pairs(names, means, indices, among)
+        for i, j in select_pairs(names, means, indices, among)
         for at in [number[i, j]]
     ]  # fmt: skip
 
 
-def shown_pairs(names: Sequence[str], means: Values, pairs: Pairs, among: Collection[str] | None) -> Pairs:
+def select_pairs(names: Sequence[str], means: Values, pairs: Pairs, among: Collection[str] | None) -> Pairs:
     """The pairs of the named; where nobody is named, all, or of very many the nearest."""
     if among is None:
         return nearest_pairs(means, pairs)

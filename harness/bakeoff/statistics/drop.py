@@ -70,13 +70,13 @@ def finds_drop(
     bar = float(stdtrit(n - 1, 1 - alpha)) + float(ndtri(power))
     spread, cost = float(np.var(differences, ddof=1)), float((before**2).mean()) / mean
 
-    def shown(drop: float) -> bool:
+    def is_shown(drop: float) -> bool:
         return drop - allowed >= bar * math.sqrt((spread + drop * cost - drop**2) / n)
 
     low, high = allowed, mean
-    if high <= low or not shown(high):
+    if high <= low or not is_shown(high):
         return None
     for _ in range(STEPS):
         middle = (low + high) / 2
-        low, high = (low, middle) if shown(middle) else (middle, high)
+        low, high = (low, middle) if is_shown(middle) else (middle, high)
     return high

@@ -33,7 +33,7 @@ class Differences:
     p: Values
 
 
-def guarded_differences(
+def guard_differences(
     table: Values, pairs: Pairs, *, bounded: bool = True, heaviest: float = 1.0, level: float = 1 - ALPHA
 ) -> Differences:
     """Of pairs of columns (queries × rows); p is at most 1 − level where the interval is without 0.
@@ -57,7 +57,7 @@ def guarded_differences(
     return Differences(low, high, np.where(np.isnan(p), 1.0, p))
 
 
-def guarded_mean(d: Values, *, heaviest: float = 1.0, level: float = 1 - ALPHA) -> tuple[float, float, float]:
+def guard_mean(d: Values, *, heaviest: float = 1.0, level: float = 1 - ALPHA) -> tuple[float, float, float]:
     """The same of one sample of differences from −1 to 1, whose scores are not known: a failure costs the most it can.
 
     NaN, NaN and 1 where there is no spread.

@@ -11,10 +11,10 @@ import numpy as np
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.columns import spread
 from bakeoff.statistics.constants import SEED
-from bakeoff.statistics.guarded import guarded_mean
+from bakeoff.statistics.guarded import guard_mean
 from bakeoff.statistics.intervals import RESAMPLES, resamples_of
 from bakeoff.statistics.small_samples import DIFFERENCES, Part, exact_interval_of_parts
-from bakeoff.statistics.stratified import Strata, linearised
+from bakeoff.statistics.stratified import Strata, linearise
 from bakeoff.statistics.tests import sign_flip_test
 
 ENDLESS = 10**12  # queries that a task could have
@@ -36,7 +36,7 @@ class NestedDifference(msgspec.Struct, frozen=True, kw_only=True):
     least: float
 
 
-def nested_difference(
+def estimate_nested(
     by_task: Sequence[Values],
     *,
     bounded: bool = True,
@@ -55,7 +55,7 @@ def nested_difference(
     low, high = _interval(by_task, bounded=bounded, level=level, resamples=resamples, seed=seed)
     p = sign_flip_test(weighted, seed=seed)
     if bounded and all(len(d) > 1 for d in by_task):
-        guarded = _guarded(by_task, level)
+        guarded = _guard(by_task, level)
         low, high, p = float(np.fmin(low, guarded[0])), float(np.fmax(high, guarded[1])), max(p, guarded[2])
     return NestedDifference(
         difference=float(means.mean()),
@@ -67,13 +67,13 @@ def nested_difference(
     )
 
 
-def _guarded(by_task: Sequence[Values], level: float) -> tuple[float, float, float]:
+def _guard(by_task: Sequence[Values], level: float) -> tuple[float, float, float]:
     """Interval and p with an imagined failure in the task whose queries count most, as a few can't rule it out."""
     sizes = [len(d) for d in by_task]
     weights = np.concatenate([np.full(n, 1 / n / len(sizes)) for n in sizes])
     names = [str(at) for at, n in enumerate(sizes) for _ in range(n)]
-    linear = linearised(np.concatenate(by_task), Strata(weights, names, [ENDLESS] * len(names)))
-    return guarded_mean(linear, heaviest=float(weights.max()) * len(names), level=level)
+    linear = linearise(np.concatenate(by_task), Strata(weights, names, [ENDLESS] * len(names)))
+    return guard_mean(linear, heaviest=float(weights.max()) * len(names), level=level)
 
 
 def _interval(

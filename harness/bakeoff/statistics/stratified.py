@@ -76,7 +76,7 @@ def mean_intervals(
     _, low, high, _ = estimates(table, strata, alpha)
     if is_whole(strata) or not np.isfinite(low).all():
         return low, high
-    linear = np.stack([linearised(values, strata) for values in table.T], axis=1)
+    linear = np.stack([linearise(values, strata) for values in table.T], axis=1)
     within = np.broadcast_to(np.asarray(bounded), table.shape[1]) & (table.min(axis=0) >= 0) & (table.max(axis=0) <= 1)
     if not within.all():
         skewed = bca_intervals(linear, level=1 - alpha, resamples=resamples)
@@ -120,7 +120,7 @@ def effect_size(a: Values, b: Values, strata: Strata) -> float:
     return mean / sd if sd > NOISE else math.copysign(math.inf, mean)
 
 
-def linearised(values: Values, strata: Strata) -> Values:
+def linearise(values: Values, strata: Strata) -> Values:
     """Values whose plain mean and its plain standard error are the stratified ones of the given values.
 
     The map is linear, so differences keep both as well: what is made for plain means works on these.

@@ -38,7 +38,7 @@ def sign_flip_tests(values: Values, pairs: Pairs | None = None, *, flips: int = 
         p[row] = exact_p(differences[row], float(bar[row]))
     if (sampled := nonzero > EXACT_UP_TO).any():
         flips, extreme = affordable(flips, len(values)), np.zeros(len(p), dtype=np.int64)
-        for sums in flipped_sums(values, flips, seed):
+        for sums in flip_sums(values, flips, seed):
             extreme += np.count_nonzero(np.abs(across(sums, pairs)) >= bar[:, None], axis=1)
         p[sampled] = (extreme[sampled] + 1) / (flips + 1)
         if too_coarse(flips, len(p)):
@@ -56,7 +56,7 @@ def exact_p(differences: Values, bar: float) -> float:
     return np.count_nonzero(np.abs(sums) >= bar) / len(sums)
 
 
-def flipped_sums(values: Values, flips: int, seed: int, block: int = 2048) -> Iterator[Values]:
+def flip_sums(values: Values, flips: int, seed: int, block: int = 2048) -> Iterator[Values]:
     """Blocks (columns × flips) of the columns' sums under random signs, the same for every call with the same seed.
 
     Eight queries have 256 patterns of signs: their sums are worked out once and then only looked up, by random bytes.
@@ -77,7 +77,7 @@ def flipped_sums(values: Values, flips: int, seed: int, block: int = 2048) -> It
         yield np.ascontiguousarray(sums.T)
 
 
-def paired_t(differences: ArrayLike) -> float:
+def t_test(differences: ArrayLike) -> float:
     """Two-sided p of Student's paired test; 1 where there is no difference or only one query.
 
     Where all differ alike there is no spread to go by, and p is the sign-flip test's: two that agree are no proof.

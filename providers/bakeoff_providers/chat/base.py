@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from bakeoff_providers.adapter import Adapter
-from bakeoff_providers.answers import Expected, counted
+from bakeoff_providers.answers import Expected, read_count
 from bakeoff_providers.connection import Connection
 from bakeoff_providers.errors import AnswerUnusable, EmbeddingFailed, InputError
 from bakeoff_providers.options import Transport
@@ -40,7 +40,7 @@ class ChatModel(Connection, Adapter):
 
     default_model: ClassVar[str]
     free: ClassVar[bool] = False
-    shape: ClassVar[Any] = None  # of the answer as JSON, types included; tokens apart, which `counted` looks at
+    shape: ClassVar[Any] = None  # of the answer as JSON, types included; tokens apart, which `read_count` looks at
 
     def __init__(
         self,
@@ -91,14 +91,14 @@ class ChatModel(Connection, Adapter):
             "max_tokens": self.max_tokens,
         }
         if self.foreign:
-            identity["server"] = self.shown_url
+            identity["server"] = self.public_url
         return identity
 
     def ask(self, prompt: str, schema: Schema, seed: int) -> Reply:
         """One request, whatever comes of it: retries are the caller's."""
-        sdk = self._connected()
+        sdk = self._get_sdk()
         try:
-            reply = self._answered(lambda: self._call(sdk, prompt, schema, seed), Expected(shape=self.shape))
+            reply = self._run_call(lambda: self._call(sdk, prompt, schema, seed), Expected(shape=self.shape))
         except EmbeddingFailed as error:  # one question failed, not the model
             raise AnswerUnusable(str(error)) from None
         if not isinstance(reply.text, str):
@@ -106,7 +106,7 @@ class ChatModel(Connection, Adapter):
         if not reply.text.strip():
             raise AnswerUnusable(f"{self.name} {self.model} answered nothing", retryable=True)
         text = reply.text.encode(errors="replace").decode()  # half a character can't be written down
-        return Reply(text, counted(reply.prompt_tokens), counted(reply.answer_tokens))
+        return Reply(text, read_count(reply.prompt_tokens), read_count(reply.answer_tokens))
 
     @abstractmethod
     def _call(self, sdk: Any, prompt: str, schema: Schema, seed: int) -> Reply:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from bakeoff_providers.answers import counted
+from bakeoff_providers.answers import read_count
 from bakeoff_providers.chat.base import ChatModel, Reply, Schema
 from bakeoff_providers.gemini import Gemini, Genai
 
@@ -54,8 +54,8 @@ class GeminiChat(ChatModel):
         )
         answer = sdk.client.models.generate_content(model=self.model, contents=prompt, config=config)
         usage = answer.usage_metadata
-        thought = counted(getattr(usage, "thoughts_token_count", None)) or 0
-        written = counted(getattr(usage, "candidates_token_count", None))
+        thought = read_count(getattr(usage, "thoughts_token_count", None)) or 0
+        written = read_count(getattr(usage, "candidates_token_count", None))
         return Reply(
             answer.text or "",
             getattr(usage, "prompt_token_count", None),

@@ -41,4 +41,4 @@ MEASURES: Registry[Measure] = Registry(
 
 def families() -> dict[str, type[Measure]]:
     """Every measure by the name that it prints, in the order of the lines above."""
-    return {family.name: family for _, family in MEASURES.loaded()}
+    return {family.name: family for _, family in MEASURES.load_all()}

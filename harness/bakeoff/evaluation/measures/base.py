@@ -114,13 +114,13 @@ class Measure(Plugin, ABC):
         return {option: getattr(self, option) for option in options_of(type(self))}
 
     def __str__(self) -> str:
-        options = ",".join(f"{option}={value}" for option, value in self._given().items())
+        options = ",".join(f"{option}={value}" for option, value in self._changed_options.items())
         return self.name + (f"({options})" if options else "") + (f"@{self.k}" if self.k else "")
 
     @property
     def label(self) -> str:
         """The spelling for people, as in table heads: `Precision@5`, `NDCG@10 (exponential gain)`."""
-        notes = [self.note(option, value) for option, value in self._given().items()]
+        notes = [self.note(option, value) for option, value in self._changed_options.items()]
         head = self.title + (f"@{self.k}" if self.k else "")
         return f"{head} ({', '.join(notes)})" if notes else head
 
@@ -128,7 +128,8 @@ class Measure(Plugin, ABC):
         """How the label says an option that differs from its default."""
         return f"grade ≥ {value}" if option == "rel" else f"{option} = {value}"
 
-    def _given(self) -> dict[str, Option]:
+    @property
+    def _changed_options(self) -> dict[str, Option]:
         """The options that differ from their defaults: only these are printed."""
         defaults = options_of(type(self))
         return {option: value for option, value in self.options.items() if value != defaults[option]}

@@ -39,11 +39,11 @@ class ExpectedReciprocalRank(CondensableMeasure):
 
     def values(self, run: GradedRun) -> Values:
         """Each document counts for those whom no document above it satisfied."""
-        return run.ranked.sum_above(self.k, ("err", self.max), lambda: self._stopped(run))
+        return run.ranked.sum_above(self.k, ("err", self.max), lambda: self._stop_chances(run))
 
-    def _stopped(self, run: GradedRun) -> Values:
+    def _stop_chances(self, run: GradedRun) -> Values:
         places = run.ranked
-        satisfied = self._satisfied(places.grades)
+        satisfied = self._satisfaction_chances(places.grades)
         left = np.ones(places.shape[0])
         stopped = np.empty(len(satisfied))
         for nth in range(1, places.ordinal.max(initial=0) + 1):
@@ -56,7 +56,7 @@ class ExpectedReciprocalRank(CondensableMeasure):
     def expected(self, order: RandomOrder) -> Values:
         """By the chance that nobody above a place was satisfied, over how many relevant documents may be there."""
         values = np.zeros(len(order.ideal))
-        unsatisfied = 1 - self._satisfied(np.maximum(order.ideal, 0))
+        unsatisfied = 1 - self._satisfaction_chances(np.maximum(order.ideal, 0))
         places = order.places(self.k)
         for row, misses in enumerate(unsatisfied):
             means = _symmetric_means(misses[misses < 1])
@@ -65,7 +65,7 @@ class ExpectedReciprocalRank(CondensableMeasure):
                 values[row] = (-np.diff(left) / np.arange(1, places + 1)).sum()
         return values
 
-    def _satisfied(self, grades: NDArray[Any]) -> Values:
+    def _satisfaction_chances(self, grades: NDArray[Any]) -> Values:
         if grades.max(initial=0) > self.max:
             raise InputError(
                 f"measure {self.name!r}: grade {grades.max()} is above max={self.max}",
@@ -102,7 +102,7 @@ class RankBiasedPrecision(CondensableMeasure):
 
     def values(self, run: GradedRun) -> Values:
         """The weights of the hits above the cut-off."""
-        return run.relevant(self.rel).weighted(self.k, ("rbp", self.p), lambda ranks: weights(ranks, self.p))
+        return run.relevant(self.rel).sum_weights(self.k, ("rbp", self.p), lambda ranks: weights(ranks, self.p))
 
     def expected(self, order: RandomOrder) -> Values:
         """Every place holds a relevant document with the same chance."""

@@ -40,10 +40,10 @@ class DCG(CondensableMeasure):
         return "exponential gain" if option == "gain" else super().note(option, value)
 
     def _dcg(self, places: Places) -> Values:
-        def discounted() -> Values:
+        def discount() -> Values:
             return self._gains(places.grades) / np.log2(places.ranks + 1)
 
-        return places.sum_above(self.k, ("dcg", self.gain), discounted)
+        return places.sum_above(self.k, ("dcg", self.gain), discount)
 
     def _gains(self, grades: NDArray[Any]) -> Values:
         linear = grades.astype(np.float64)

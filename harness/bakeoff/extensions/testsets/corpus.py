@@ -12,14 +12,14 @@ from typing import Any
 
 import msgspec
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.secrets import shown_url
+from bakeoff_providers.secrets import redact_url
 
 from bakeoff.core.data_files import read_data
 from bakeoff.core.facts import Remark
 from bakeoff.core.files import read_bytes, read_json
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.task import DocumentChunking
-from bakeoff.core.text_similarity import normalised
+from bakeoff.core.text_similarity import normalise
 from bakeoff.extensions.testsets import mediawiki, wikipedia_database
 from bakeoff.extensions.testsets.document_files import READERS, Unreadable, read_document
 from bakeoff.tasks.formats import source_tables
@@ -82,7 +82,7 @@ def import_corpus(source: Path, options: Options, *, date: datetime.date | None 
     empty: list[str] = []
     places: dict[str, str] = {}
     for number, (name, article) in enumerate(source_documents.documents):
-        words = normalised(article.summary)
+        words = normalise(article.summary)
         if not words:
             empty.append(name)
         elif words in kept:
@@ -114,7 +114,7 @@ def import_corpus(source: Path, options: Options, *, date: datetime.date | None 
         LEFT_OUT: {what: names for what, names in left_out.items() if names},
     }
     if options.api:
-        metadata["api"] = shown_url(options.api)
+        metadata["api"] = redact_url(options.api)
     articles = [article for _, article in kept.values()]
     file = ArticleFile(metadata=metadata, articles=articles)
     left = (source_documents.missing, source_documents.skipped, source_documents.taken, source_documents.notes)

@@ -182,7 +182,7 @@ def _get(client: httpx.Client, url: str, timeout: float) -> _Answer:
 
     try:
         response = in_time(work, timeout)
-        answer: _Answer = expected.checked()
+        answer: _Answer = expected.require()
     except json.JSONDecodeError:
         raise InputError("does not speak MediaWiki's API", file=url.partition("?")[0], remedy="check --api") from None
     except Exception as error:

@@ -13,7 +13,7 @@ from bakeoff_providers.errors import InputError, place_words
 from bakeoff.core.data_files import read_data
 from bakeoff.core.facts import Fact, fact
 from bakeoff.core.files import check_keys_once, write_json
-from bakeoff.core.printable import counted, some
+from bakeoff.core.printable import pluralise, some
 from bakeoff.core.task import (
     AS_OF,
     FROM,
@@ -290,7 +290,7 @@ def _check_repeated(
             first = f"$.queries[{place}].{field}.{pairs[0]}"
     if differing:
         raise InputError(
-            f"{counted(len(differing), 'grade')} other than in the ground truth: {some(differing, _NAMED)}",
+            f"{pluralise(len(differing), 'grade')} other than in the ground truth: {some(differing, _NAMED)}",
             file=file,
             place=first,
             remedy="correct one of the files, or remove relevance_annotations and expected_results from this one",

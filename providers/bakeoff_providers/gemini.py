@@ -27,12 +27,12 @@ SDKS: dict[Sdk, tuple[str, str]] = {  # the module of each and the extra that in
 }
 
 
-class _Row(msgspec.Struct, frozen=True):
+class _GeminiVector(msgspec.Struct, frozen=True):
     values: list[float]
 
 
-class _Answer(msgspec.Struct, frozen=True):
-    embeddings: list[_Row]
+class _GeminiVectors(msgspec.Struct, frozen=True):
+    embeddings: list[_GeminiVector]
 
 
 class Gemini(Hosted):
@@ -68,7 +68,7 @@ class Gemini(Hosted):
     )
     open_card = open_card(batch_items=100)
     embeds_nothing = r"(models/)?(gemini-(?!embedding)|gemma-)"
-    shape = _Answer
+    shape = _GeminiVectors
 
     def __init__(
         self,

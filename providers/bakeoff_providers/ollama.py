@@ -82,7 +82,7 @@ class OllamaServer(Connection):
         return {**super()._hints(), 404: f"run ollama pull {self.model}"}
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _OllamaVectors(msgspec.Struct, frozen=True):
     embeddings: list[list[float]]
 
 
@@ -105,7 +105,7 @@ class Ollama(OllamaServer, Hosted):
         _card("qwen3-embedding", None, 32_768),
     )
     open_card = open_card(price=FREE)
-    shape = _Answer
+    shape = _OllamaVectors
 
     def _call(self, sdk: Any, inputs: list[str], role: Role) -> tuple[Any, Any]:  # noqa: ARG002 - by prompt
         wanted = {} if self._asked is None else {"dimensions": self._asked}

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pytest
 from bakeoff.cli.main import app
-from bakeoff.cli.options import Entry, Sort, entry_of, find_entries, lineup_entry, pages, sorts
+from bakeoff.cli.options import PluginOptions, Sort, entry_of, find_entries, lineup_entry, pages, sorts
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.options import options_of, type_words
 from bakeoff_providers.registry import Registry
@@ -60,7 +60,7 @@ BOXES: Registry[Box] = Registry("box", "tests.boxes", {"box": "tests.cli.test_op
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.noun} {entry.name}")
-def test_every_option_has_a_meaning(entry: Entry) -> None:
+def test_every_option_has_a_meaning(entry: PluginOptions) -> None:
     assert entry.about
     silent = [(table.paths, option.name) for table in entry.tables for option in table.options if not option.meaning]
     assert not silent, f'write it beside the type, Annotated[int, "what it means"]: {silent}'

@@ -22,7 +22,7 @@ OLD, CHECKED = "*.jsonl", "*.answers"  # files of earlier versions have no check
 IDENTITY = "identity.json"
 
 
-class _Line(msgspec.Struct, frozen=True):
+class _StoredAnswer(msgspec.Struct, frozen=True):
     """One answer: a torn line fits no shape, a damaged one not its checksum; both are left out."""
 
     key: str
@@ -69,7 +69,7 @@ class AnswerCache:
         if self._file is None:
             self._file = os.open(self._own, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         for key, reply in zip(keys, replies, strict=True):
-            answer = _Line(key.tobytes().hex(), reply.text, reply.prompt_tokens, reply.answer_tokens)
+            answer = _StoredAnswer(key.tobytes().hex(), reply.text, reply.prompt_tokens, reply.answer_tokens)
             content = msgspec.json.encode(answer)
             line, end = _checksum(content) + b" " + content + b"\n", self._read.get(self._own, 0)
             write_all(self._file, memoryview(line), end)
@@ -100,9 +100,9 @@ class AnswerCache:
 
     def _remember(self, content: bytes) -> None:
         with contextlib.suppress(msgspec.DecodeError, ValueError):
-            self._add(msgspec.json.decode(content, type=_Line))
+            self._add(msgspec.json.decode(content, type=_StoredAnswer))
 
-    def _add(self, line: _Line) -> None:
+    def _add(self, line: _StoredAnswer) -> None:
         """The last answer to a key is the one that counts."""
         key = bytes.fromhex(line.key)
         self._replies.append(Reply(line.text, line.prompt_tokens, line.answer_tokens))

@@ -34,7 +34,7 @@ class Sort:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class OptionTable:
     """The keys of one table, by the keys that lead to it (none for the outermost)."""
 
     paths: tuple[str, ...]
@@ -43,14 +43,14 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PluginOptions:
     """Everything that can be set of one plug-in, or of a line-up."""
 
     noun: str
     name: str
     about: str
     install: str
-    tables: tuple[Table, ...]
+    tables: tuple[OptionTable, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """For --json."""
@@ -178,7 +178,7 @@ def sorts() -> list[Sort]:
     ]
 
 
-def find_entries(name: str) -> list[Entry]:
+def find_entries(name: str) -> list[PluginOptions]:
     """The line-up, or every plug-in of this name: a provider and a reranker may share one."""
     if name == LINEUP:
         return [lineup_entry()]
@@ -190,27 +190,27 @@ def find_entries(name: str) -> list[Entry]:
     return [entry_of(sort, name) for sort in sorts() if name in sort.registry.names()]
 
 
-def entry_of(sort: Sort, name: str) -> Entry:
+def entry_of(sort: Sort, name: str) -> PluginOptions:
     """One plug-in, as its class or function declares itself."""
     from bakeoff_providers.options import options_of
 
     try:
         plugin = sort.registry.get(name)
     except BrokenPlugin as error:
-        return Entry(sort.registry.noun, name, str(error), f"update or remove {error.package}", ())
+        return PluginOptions(sort.registry.noun, name, str(error), f"update or remove {error.package}", ())
     common = options_of(sort.common) if sort.common else []
     tables = tuple(_tables([*common, *sort.registry.options(name)]))
-    return Entry(sort.registry.noun, name, _about(plugin), _install(plugin), tables)
+    return PluginOptions(sort.registry.noun, name, _about(plugin), _install(plugin), tables)
 
 
-def lineup_entry() -> Entry:
+def lineup_entry() -> PluginOptions:
     """Every key of a line-up."""
     from bakeoff_providers.options import options_of
 
     from bakeoff.lineup.entries import LineupFile
 
     about = "the TOML file that names a task and its contenders"
-    return Entry("line-up", LINEUP, about, COMES_ALONG, tuple(_tables(options_of(LineupFile))))
+    return PluginOptions("line-up", LINEUP, about, COMES_ALONG, tuple(_tables(options_of(LineupFile))))
 
 
 def pages() -> dict[str, str]:
@@ -236,7 +236,7 @@ def _sort_page(sort: Sort) -> str:
     return head + "".join(_section(entry_of(sort, name)) for name in sort.registry.builtin)
 
 
-def _section(entry: Entry) -> str:
+def _section(entry: PluginOptions) -> str:
     text = f"\n## {entry.name}\n\n{entry.about}\n\n{entry.install[0].upper()}{entry.install[1:]}.\n"
     for table in entry.tables:
         if table.paths:
@@ -257,7 +257,7 @@ def _markdown(options_: Sequence[Option]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _tables(outermost: Sequence[Option]) -> Iterator[Table]:
+def _tables(outermost: Sequence[Option]) -> Iterator[OptionTable]:
     """The outermost table, then every table that a key of it holds, each once."""
     from bakeoff_providers.options import options_of
 
@@ -272,9 +272,9 @@ def _tables(outermost: Sequence[Option]) -> Iterator[Table]:
                     walk(options_of(struct), f"{prefix}{option.name}.")
 
     walk(outermost, "")
-    yield Table((), "", tuple(outermost))
+    yield OptionTable((), "", tuple(outermost))
     for struct, leading in paths.items():
-        yield Table(tuple(leading), _about(struct), tuple(options_of(struct)))
+        yield OptionTable(tuple(leading), _about(struct), tuple(options_of(struct)))
 
 
 def _about(plugin: Any) -> str:

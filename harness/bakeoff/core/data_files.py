@@ -24,7 +24,7 @@ _UNKNOWN = "Object contains unknown field"  # how msgspec begins
 
 def read_data(path: Path, shape: type[T]) -> tuple[T, list[Fact]]:
     """The content of a file, and what there is to say about its unknown keys."""
-    reader = _Reader(path)
+    reader = _EntryReader(path)
 
     def decode(data: bytes | bytearray) -> T:
         try:
@@ -41,7 +41,7 @@ def read_data(path: Path, shape: type[T]) -> tuple[T, list[Fact]]:
     ]
 
 
-class _Reader:
+class _EntryReader:
     """Reads a file with unknown keys entry by entry, so that no more than one is held twice."""
 
     def __init__(self, path: Path) -> None:

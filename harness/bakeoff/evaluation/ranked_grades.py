@@ -252,7 +252,7 @@ def _refuse_repeated(documents: NDArray[np.integer[Any]]) -> None:
 
 
 Lines = NDArray[np.int64]
-Scores = NDArray[np.floating]
+_Floats = NDArray[np.floating]
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +299,7 @@ class RunTable:
 
     def _ranks(self, queries: Lines, lines: Lines, ties: Ties) -> Lines:
         """The place of each of these lines in its query's ranking; ids are looked at only where scores are equal."""
-        scores: Scores = self.scores.astype(np.float32) if ties == "trec_single" else self.scores
+        scores: _Floats = self.scores.astype(np.float32) if ties == "trec_single" else self.scores
         mine, first, last = scores[lines], self.starts[queries], self.starts[queries + 1]
         ordered = _best_first(scores, self.starts)
         better = _first_at_most(ordered, first, last, mine)
@@ -312,7 +312,7 @@ class RunTable:
         return places
 
 
-def _best_first(scores: Scores, starts: Lines) -> Scores:
+def _best_first(scores: _Floats, starts: Lines) -> _Floats:
     """Every query's scores, descending. Most runs are written so, and then there is nothing to sort."""
     rises = np.flatnonzero(scores[1:] > scores[:-1]) + 1
     queries = np.searchsorted(starts, rises, "right") - 1
@@ -325,7 +325,7 @@ def _best_first(scores: Scores, starts: Lines) -> Scores:
     return ordered
 
 
-def _first_at_most(ordered: Scores, low: Lines, high: Lines, values: Scores) -> Lines:
+def _first_at_most(ordered: _Floats, low: Lines, high: Lines, values: _Floats) -> Lines:
     """For each value the first place within its bounds whose score is not above it, all searched at once."""
     low, high = low.copy(), high.copy()
     while (open_ := low < high).any():

@@ -31,7 +31,7 @@ from bakeoff.statistics.tests import sign_flip_tests, wilcoxon
 
 WEIGHTED = "per query asked: weighted by traffic"
 
-Scores = Mapping[str, Values]
+ScoresByName = Mapping[str, Values]
 Mask = NDArray[np.bool_]
 
 
@@ -51,7 +51,7 @@ class Averaging(Protocol):
         """Low and high end for the mean of each column; `where` leaves queries out."""
 
     def pairs(
-        self, scores: Scores, *, among: Collection[str] | None = None, bounded: bool = True
+        self, scores: ScoresByName, *, among: Collection[str] | None = None, bounded: bool = True
     ) -> list[PairedDifference]:
         """All pairs of contenders; of very many, those with the best and of neighbours. Holm's correction is over all.
 
@@ -107,7 +107,7 @@ class PerQuery:
         return mean_intervals(table if where is None else table[where], bounded=bounded, seed=self.seed)
 
     def pairs(
-        self, scores: Scores, *, among: Collection[str] | None = None, bounded: bool = True
+        self, scores: ScoresByName, *, among: Collection[str] | None = None, bounded: bool = True
     ) -> list[PairedDifference]:
         """By samples that are guarded against rare failures."""
         return compare(scores, among, bounded=bounded)
@@ -177,7 +177,7 @@ class PerQueryAsked:
         return stratified.mean_intervals(table, self.strata, bounded)
 
     def pairs(
-        self, scores: Scores, *, among: Collection[str] | None = None, bounded: bool = True
+        self, scores: ScoresByName, *, among: Collection[str] | None = None, bounded: bool = True
     ) -> list[PairedDifference]:
         """Student's test is the strata's; Wilcoxon's and the wins are of the drawn queries, unweighted."""
         table = table_of(list(scores.values()))

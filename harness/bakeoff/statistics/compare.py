@@ -1,4 +1,4 @@
-"""Scores × Scores → differences, intervals and p-values of pairs of contenders."""
+"""Two score tables → differences, intervals and p-values of pairs of contenders."""
 
 from __future__ import annotations
 

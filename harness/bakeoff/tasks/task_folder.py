@@ -202,13 +202,13 @@ class TaskFolder:
         path = self.annotations / ADJUDICATION
         entries = read_json(path, list[AdjudicatedPair]) if path.exists() else []
         for entry in entries:
-            self.check(entry.query_id, str(entry.page_id), entry.grade, path)
+            self.check(entry.query_id, str(entry.document_id), entry.grade, path)
         return entries
 
     def write_adjudicated(self, entries: Iterable[AdjudicatedPair]) -> None:
         """All entries, in one order."""
         self.check_own()
-        ordered = sorted(entries, key=lambda entry: self.place((entry.query_id, str(entry.page_id))))
+        ordered = sorted(entries, key=lambda entry: self.place((entry.query_id, str(entry.document_id))))
         write_json(self.annotations / ADJUDICATION, ordered)
 
     def pool(self) -> list[QueryDocument]:

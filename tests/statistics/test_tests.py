@@ -107,6 +107,14 @@ def test_pairs_that_share_the_flips_get_the_p_they_get_alone() -> None:
     assert together[-1] * 8 == pytest.approx(round(together[-1] * 8), abs=1e-12)
 
 
+def test_many_tests_get_enough_flips_for_holm() -> None:
+    """12,500 queries would get 8,000 flips; 60 tests need 12,000, so that 60 / 12,001 is a tenth of 0.05."""
+    table = np.repeat(np.random.default_rng(3).random((12_500, 1)), 60, axis=1)
+    p = sign_flip_tests(table)
+    assert p.tolist() == [1 / 12_001] * 60
+    assert holm(p).max() == pytest.approx(60 / 12_001)
+
+
 # The tests beside it
 
 

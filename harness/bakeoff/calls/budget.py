@@ -1,4 +1,4 @@
-"""Dollars that a command may spend: reserved before a call by its estimate, settled by what it really cost."""
+"""The budget in dollars: estimates are reserved before a call and settled at the actual cost."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from bakeoff_providers.errors import BakeoffError
 
 
 class BudgetReached(BakeoffError):
-    """The next call might pass --max-cost, so it was not made; everything paid for so far is in the cache."""
+    """The next call might exceed --max-cost, so it was not made. Everything paid for is in the cache."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """Dollars that may still be spent, shared by all contenders and threads."""
+    """The budget shared by all contenders and threads."""
 
     limit: float
     spent: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def reserve(self, dollars: float | None, who: str = "") -> None:
-        """Takes the estimate of a call out of the budget, or refuses before the call is made.
+        """Reserves a call's estimated cost, or refuses the call.
 
-        None is a price that nobody knows: a limit can't be kept with it.
+        None is an unknown price, with which a limit can't be enforced.
         """
         if dollars is None:
             raise BudgetReached(
@@ -38,6 +38,6 @@ class Budget:
             self.spent += dollars
 
     def settle(self, reserved: float, actual: float) -> None:
-        """Puts the real price in the place of the estimate."""
+        """Replaces the estimate by the actual cost."""
         with self._lock:
             self.spent += actual - reserved

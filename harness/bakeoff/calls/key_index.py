@@ -1,4 +1,4 @@
-"""Where a text's vector is, for millions of texts: sorted arrays of keys, no Python object per text."""
+"""Finds the vectors of millions of texts by sorted arrays of keys, without a Python object per text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bakeoff.core.hashing import text_key
 
-Keys = NDArray[np.uint64]  # one row of two numbers per text: the 16 bytes of its key
+Keys = NDArray[np.uint64]  # two numbers per text: the 16 bytes of its key
 Places = NDArray[np.int64]
 
 
@@ -20,31 +20,31 @@ def keys_of(texts: Iterable[str]) -> Keys:
 
 
 def keys_from(raw: bytes | memoryview) -> Keys:
-    """Keys as they are stored, 16 bytes each."""
+    """Keys from their stored form, 16 bytes each."""
     return np.frombuffer(raw, dtype="<u8").reshape(-1, 2)
 
 
 class _Run(NamedTuple):
-    """Keys in the order of their first half, with their places."""
+    """Keys sorted by their first half, with their places."""
 
     keys: Keys
     places: Places
 
 
 class KeyIndex:
-    """Key → place. A few sorted runs; a new run is merged with older ones of about its size."""
+    """Key → place. New runs are merged with older ones of similar size."""
 
     def __init__(self) -> None:
         self._runs: list[_Run] = []
         self._new: list[_Run] = []
 
     def add(self, keys: Keys, places: Places) -> None:
-        """Takes further keys; they are sorted when something is looked up."""
+        """Adds keys. They are sorted at the next lookup."""
         if len(keys):
             self._new.append(_Run(keys, places))
 
     def find(self, keys: Keys) -> Places:
-        """The place of each key, −1 for those that are not here."""
+        """The place of each key; −1 if missing."""
         self._settle()
         places = np.full(len(keys), -1, dtype=np.int64)
         for run in self._runs:
@@ -55,7 +55,7 @@ class KeyIndex:
         return places
 
     def all(self) -> tuple[Keys, Places]:
-        """Every key once, in the order of places."""
+        """Every key once, ordered by place."""
         runs = [*self._runs, *self._new]
         if not runs:
             return np.empty((0, 2), dtype=np.uint64), np.empty(0, dtype=np.int64)
@@ -92,7 +92,7 @@ def _sort(runs: list[_Run]) -> _Run:
 
 
 def _may_repeat(keys: Keys) -> bool:
-    """False where every key is there once. Sorting 32 bits takes half the time, and few keys share them by chance."""
+    """False if all keys are distinct. Sorting 32 bits takes half the time, and chance collisions are few."""
     bits = keys.view("<u4")[:, 0]
     ordered = np.sort(bits)
     shared = ordered[1:][ordered[1:] == ordered[:-1]]
@@ -105,7 +105,8 @@ def _may_repeat(keys: Keys) -> bool:
 
 
 def _find(run: _Run, keys: Keys) -> Places:
-    """By the first half, then compared as a whole; two keys that share the first half are looked at one by one."""
+    """Binary search by the first half, then a full comparison. Keys that share the first half are checked one by one.
+    """
     at = np.searchsorted(run.keys[:, 0], keys[:, 0])
     inside = np.minimum(at, len(run.keys) - 1)
     places = np.where((run.keys[inside] == keys).all(axis=1), run.places[inside], -1)

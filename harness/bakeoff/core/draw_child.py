@@ -1,4 +1,4 @@
-"""The process that draws: jobs as JSON on stdin, a line of JSON for each as it is done. It imports nothing of ours."""
+"""The drawing process. Reads jobs as JSON from stdin, writes one line of JSON per job. Imports nothing of Bakeoff."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _run_job(job: dict[str, Any]) -> dict[str, str]:
 
 
 def main() -> None:
-    """One job that fails leaves the others."""
+    """A job that fails does not affect the others."""
     for job in json.load(sys.stdin):
         try:
             answer = _run_job(job)

@@ -1,4 +1,4 @@
-"""Vega in a process of its own: V8 ends the process that holds it when memory runs out."""
+"""Vega in a process of its own, because V8 kills its process when memory runs out."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from typing import Any
 
 from bakeoff_providers.errors import BakeoffError
 
-TIME_LIMIT = 120.0  # seconds for all pictures of a page
+TIME_LIMIT = 120.0  # seconds for all charts of a page
 _CHILD = Path(__file__).with_name("draw_child.py")
 
 
 class DrawingFailed(BakeoffError):
-    """A chart could not be drawn; the figures are there."""
+    """A chart could not be drawn. The figures are not affected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One chart as a picture in two forms."""
+    """A chart in two formats."""
 
     svg: bytes
     png: bytes
 
 
 def draw(specs: Sequence[dict[str, Any]]) -> list[Picture | DrawingFailed]:
-    """The pictures of all specifications, made by one process; where it ends early, the rest have failed."""
+    """Draws all charts in one process. If it dies, the remaining charts have failed."""
     pictures: list[Picture | DrawingFailed] = []
     for answer in _run_jobs([{"what": "picture", "spec": spec} for spec in specs]):
         if "error" in answer:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -17,6 +18,7 @@ from bakeoff_providers.registry import nearest
 
 from bakeoff.core.facts import Remark
 from bakeoff.core.filters import conditions
+from bakeoff.core.lazy_sequence import LazySequence
 from bakeoff.core.public import Public
 
 FROM, TO, AS_OF = "valid_from", "valid_to", "as_of"
@@ -133,6 +135,20 @@ class Query(msgspec.Struct, frozen=True):
 Judgments = Mapping[str, Mapping[str, int]]
 
 
+class DocumentsOnDisk(LazySequence[Document]):
+    """Documents that are too many for memory; their ids are kept."""
+
+    ids: list[str]
+    plain: bool  # no document has metadata
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @abstractmethod
+    def blocks(self) -> Iterator[list[Document]]:
+        """All documents in their order, as many at a time as are read together."""
+
+
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """Documents, queries and grades, checked against each other when it is made."""
 
@@ -228,22 +244,23 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def time_bound(self) -> bool:
-        """Whether some query asks about a day."""
+        """Whether any query asks about a day."""
         return any(query.as_of for query in self.queries)
 
     @property
     def candidates(self) -> int:
-        """How many documents a query can find: all, or all but itself where queries are items."""
+        """How many documents a query can find: all, or all but itself if queries are items."""
         return len(self.documents) - any(query.excluded for query in self.queries)
 
     @property
     def metadata(self) -> dict[str, Mapping[str, Any]]:
-        """The fields of the documents that have any, by their ids."""
-        blocks = () if getattr(self.documents, "plain", False) else document_blocks(self.documents)
+        """The metadata of documents that have any, by id."""
+        plain = isinstance(self.documents, DocumentsOnDisk) and self.documents.plain
+        blocks = () if plain else document_blocks(self.documents)
         return {document.id: document.metadata for block in blocks for document in block if document.metadata}
 
     def without_relevant(self) -> list[str]:
-        """Queries that no document answers: every contender scores 0 on them, and the user must know."""
+        """Queries without a relevant document. Every contender scores 0 on them."""
         return [
             query.id
             for query in self.queries
@@ -251,7 +268,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
     def fingerprint(self) -> str:
-        """Equal for equal tasks: results are only comparable under the same one."""
+        """Equal for equal tasks. Results are comparable only if their fingerprints match."""
         content = (
             [(q.id, q.text, q.category, *filter(None, (q.item, q.where, q.identical, _day(q)))) for q in self.queries],
             sorted((query, sorted(grades.items())) for query, grades in self.judgments.items()),
@@ -259,7 +276,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         )
         digest, encode = hashlib.sha256(), msgspec.json.Encoder().encode
         has_fields = False
-        for number, block in enumerate(document_blocks(self.documents)):  # they may be too many for memory
+        for number, block in enumerate(document_blocks(self.documents)):  # the corpus may not fit into memory
             digest.update(b"," if number else b"[[")
             digest.update(encode([(d.id, d.title, d.text, d.chunking) for d in block])[1:-1])
             has_fields = has_fields or any(d.fields for d in block)
@@ -277,19 +294,17 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def document_ids(documents: Sequence[Document]) -> list[str]:
-    """Their ids; documents that are in a file know them without being read."""
-    known: list[str] | None = getattr(documents, "ids", None)
-    return [document.id for document in documents] if known is None else known
+    """Their ids. Documents on disk are not read for this."""
+    return documents.ids if isinstance(documents, DocumentsOnDisk) else [document.id for document in documents]
 
 
 def document_blocks(documents: Sequence[Document]) -> Iterator[Sequence[Document]]:
-    """All of them, as many at a time as are read together; those in memory at once."""
-    stored = getattr(documents, "blocks", None)
-    yield from [documents] if stored is None else stored()
+    """All documents in their order. Those in memory are one block."""
+    yield from documents.blocks() if isinstance(documents, DocumentsOnDisk) else [documents]
 
 
 def first_wrong_period(documents: Sequence[Document]) -> tuple[str, InputError] | None:
-    """The first document whose days are none, or which ends before it begins, and what is wrong with it."""
+    """The first document with an invalid period, and the error."""
     for block in document_blocks(documents):
         for document in block:
             try:
@@ -319,8 +334,8 @@ def _day(query: Query) -> tuple[str, str] | None:
 
 
 def _find_named(documents: Sequence[Document], queries: Sequence[Query], judgments: Judgments, task: str) -> set[str]:
-    """The documents that queries and grades name and that there are; no object for each of all documents."""
-    from bakeoff.core.id_rows import IdRows  # not above: who reads a result needs no numpy
+    """The corpus's documents that queries and grades name. Creates no object per document."""
+    from bakeoff.core.id_rows import IdRows  # here because results are read without numpy
 
     ids = document_ids(documents)
     rows = IdRows(ids)

@@ -1,10 +1,10 @@
-"""Numbers as people write them."""
+"""Parsing of whole numbers."""
 
 from __future__ import annotations
 
-_DIGITS = 18  # what every library that we hand a number to can hold
+_DIGITS = 18  # fits every library that gets the number
 
 
 def whole_number(text: str) -> int | None:
-    """A number from 0 on in plain digits, or None: `²` is a digit to Python, and 5,000 digits are an error."""
+    """A non-negative integer in plain digits, else None. Python also accepts `²` as a digit."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, islice
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bakeoff.core.corpus import StoredDocuments
 from bakeoff.core.id_rows import IdRows
+from bakeoff.core.lazy_sequence import LazySequence
 from bakeoff.core.progress import track
 from bakeoff.core.task import Document, document_ids
 from bakeoff.embedding.chunking import Chunk, document_chunks
@@ -36,7 +36,7 @@ class ChunkAsDocumentSays:
         return [document.whole() for document in documents]
 
 
-class StoredChunks(Sequence[Chunk]):
+class StoredChunks(LazySequence[Chunk]):
     """Chunks of documents that are in a file. Of each chunk only its id and its document's are kept."""
 
     def __init__(self, documents: StoredDocuments, chunker: Chunker) -> None:
@@ -63,21 +63,6 @@ class StoredChunks(Sequence[Chunk]):
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    @overload
-    def __getitem__(self, place: int) -> Chunk: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[Chunk]: ...
-
-    def __getitem__(self, place: int | slice) -> Chunk | list[Chunk]:
-        if isinstance(place, slice):
-            start, stop, step = place.indices(len(self))
-            if step != 1:
-                return [self[number] for number in range(start, stop, step)]
-            return list(self._between(start, stop))
-        number = range(len(self))[place]
-        return next(self._between(number, number + 1))
 
     def __iter__(self) -> Iterator[Chunk]:
         for document in self._source:
@@ -110,7 +95,7 @@ def chunks_of_corpus(documents: Sequence[Document], chunker: Chunker) -> Sequenc
     return [chunk for document in documents for chunk in chunker(document)]
 
 
-class ChunkTexts(Sequence[str]):
+class ChunkTexts(LazySequence[str]):
     """The texts of chunks, read when they are asked for."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
@@ -119,24 +104,16 @@ class ChunkTexts(Sequence[str]):
     def __len__(self) -> int:
         return len(self._chunks)
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        if isinstance(place, slice):
-            return [chunk.text for chunk in self._chunks[place]]
-        return self._chunks[place].text
-
     def __iter__(self) -> Iterator[str]:
         if isinstance(self._chunks, StoredChunks):
             return self._chunks.texts()
         return (chunk.text for chunk in self._chunks)
 
+    def _between(self, start: int, stop: int) -> Iterator[str]:
+        return (chunk.text for chunk in self._chunks[start:stop])
 
-class WholeTexts(Sequence[str]):
+
+class WholeTexts(LazySequence[str]):
     """All that is embedded of each document, or of one of its fields, read when it is asked for."""
 
     def __init__(self, documents: Sequence[Document], field: str = "") -> None:
@@ -145,22 +122,14 @@ class WholeTexts(Sequence[str]):
     def __len__(self) -> int:
         return len(self._documents)
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        if isinstance(place, slice):
-            return [document.whole(self._field) for document in self._documents[place]]
-        return self._documents[place].whole(self._field)
-
     def __iter__(self) -> Iterator[str]:
         return (document.whole(self._field) for document in self._documents)
 
+    def _between(self, start: int, stop: int) -> Iterator[str]:
+        return (document.whole(self._field) for document in self._documents[start:stop])
 
-class ChosenTexts(Sequence[str]):
+
+class ChosenTexts(LazySequence[str]):
     """Some of very many texts, by their places, which ascend."""
 
     def __init__(self, texts: Sequence[str], places: NDArray[np.int64]) -> None:
@@ -169,21 +138,13 @@ class ChosenTexts(Sequence[str]):
     def __len__(self) -> int:
         return len(self._places)
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        if isinstance(place, slice):
-            return [self._texts[number] for number in self._places[place].tolist()]
-        return self._texts[int(self._places[place])]
-
     def __iter__(self) -> Iterator[str]:
         chosen = np.zeros(len(self._texts), dtype=bool)
         chosen[self._places] = True
         return compress(self._texts, chosen)
+
+    def _between(self, start: int, stop: int) -> Iterator[str]:
+        return (self._texts[number] for number in self._places[start:stop].tolist())
 
 
 class TextsById(Mapping[str, str]):

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.columns import Pairs, across, affordable, spread, without_noise
 from bakeoff.statistics.constants import SEED
-from bakeoff.statistics.flip_tail import ENOUGH, blocks, tail_p, too_coarse
 
 FLIPS = 100_000
+FLIPS_PER_TEST = 200  # the smallest p, corrected by Holm, is then a tenth of 0.05
 EXACT_UP_TO = 20
 RANKED_UP_TO = 50  # signed ranks: as far as scipy enumerates them
 
@@ -27,7 +27,7 @@ def sign_flip_tests(values: Values, pairs: Pairs | None = None, *, flips: int = 
     """One p for each pair of columns (queries × contenders), or for each column as it is.
 
     All share the flips: a pair's flipped sum is the difference of two columns' sums, so 45 pairs cost ten columns.
-    Where there are too few flips for so many tests, a p that few of them reach is read from the tail.
+    There are enough flips for the smallest p to stay significant under Holm's correction for up to 500 tests.
     """
     differences = without_noise(across(values.T, pairs))
     # Sums that are equal in exact arithmetic differ by rounding: they must count as equal, or p comes out too small.
@@ -37,13 +37,11 @@ def sign_flip_tests(values: Values, pairs: Pairs | None = None, *, flips: int = 
     for row in np.flatnonzero((nonzero > 0) & (nonzero <= EXACT_UP_TO)):
         p[row] = exact_p(differences[row], float(bar[row]))
     if (sampled := nonzero > EXACT_UP_TO).any():
-        flips, extreme = affordable(flips, len(values)), np.zeros(len(p), dtype=np.int64)
+        flips = max(affordable(flips, len(values)), min(flips, FLIPS_PER_TEST * len(p)))
+        extreme = np.zeros(len(p), dtype=np.int64)
         for sums in flip_sums(values, flips, seed):
             extreme += np.count_nonzero(np.abs(across(sums, pairs)) >= bar[:, None], axis=1)
         p[sampled] = (extreme[sampled] + 1) / (flips + 1)
-        if too_coarse(flips, len(p)):
-            for rows in blocks(np.flatnonzero(sampled & (extreme < ENOUGH)), len(values)):
-                p[rows] = tail_p(differences[rows])
     return p
 
 

@@ -99,11 +99,11 @@ __all__ = [
     "score",
 ]
 
-logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the application listens
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the application configures logging
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a public name when it is first asked for."""
+    """Imports a public name on first use."""
     if name == "__version__":
         from importlib.metadata import version
 

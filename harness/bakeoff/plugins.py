@@ -1,7 +1,7 @@
-"""Everything that an author of a plug-in imports: docs/plugins.md has a whole example of each sort.
+"""Everything that plug-in authors import. docs/plugins.md has a complete example of each sort.
 
-Nothing else is promised to other packages. The names are imported when they are first used, because a package that
-offers a command is imported by `bakeoff --help`. The conformance suites need pytest.
+Nothing else is promised to other packages. Names are imported on first use, because `bakeoff --help` imports packages
+that add commands. The conformance suites need pytest.
 """
 
 from __future__ import annotations

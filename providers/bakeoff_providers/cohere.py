@@ -35,7 +35,7 @@ class _CohereAnswer(msgspec.Struct, frozen=True):
 
 
 class Cohere(Hosted):
-    """Cohere's hosted models; embed-v4.0 unless another is named.
+    """Cohere's hosted models; default: embed-v4.0.
 
     Documents and queries are distinguished by `input_type`, which the service requires.
     """

@@ -44,7 +44,7 @@ Floats = npt.NDArray[np.float32]
 
 _MAGIC = b"HMSEMB01"
 _START = len(_MAGIC) + 8
-# BERT's names for the parts of a layer; query, key and value are one tensor in the pack.
+# BERT's names for the parts of a layer. Query, key and value are one tensor in the pack.
 _LAYER = {
     "ao": "attention.output.dense",
     "aln": "attention.output.LayerNorm",
@@ -83,7 +83,7 @@ def read_tokenizer(path: Path) -> str:
 
 
 def read_tensors(path: Path) -> dict[str, Floats]:
-    """All tensors in float32 under BERT's names; row 0 of the positions is the first token's."""
+    """All tensors in float32 with BERT's names. Row 0 of the positions is the first token's."""
     header, start = _header(path)
     data = path.read_bytes()
     at = start + header.tokenizer_len
@@ -99,7 +99,7 @@ def read_tensors(path: Path) -> dict[str, Floats]:
 
 
 def _header(path: Path) -> tuple[_Header, int]:
-    """The header, and where what follows it begins."""
+    """The header, and the offset after it."""
     with path.open("rb") as stream:
         lead = stream.read(_START)
         if len(lead) < _START or not lead.startswith(_MAGIC):
@@ -112,7 +112,7 @@ def _header(path: Path) -> tuple[_Header, int]:
 
 
 def _values(tensor: _Tensor, data: bytes, path: Path) -> Floats:
-    """Plain floats, or bytes followed by one scale for each group of them within a row."""
+    """Plain floats, or bytes followed by one scale per group within a row."""
     count = int(np.prod(tensor.shape))
     if tensor.dtype == "f32" and tensor.length == 4 * count:
         return np.frombuffer(data, "<f4").reshape(tensor.shape)

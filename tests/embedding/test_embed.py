@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from bakeoff.calls.budget import Budget, BudgetReached
+from bakeoff.calls.budget import Budget, BudgetReached, estimate_tokens
 from bakeoff.calls.retry import RetryPolicy
-from bakeoff.calls.tokens import estimate_tokens
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder, batches
 from bakeoff.embedding.unit import unit

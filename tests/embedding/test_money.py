@@ -12,11 +12,10 @@ from types import SimpleNamespace
 import numpy as np
 import numpy.typing as npt
 import pytest
-from bakeoff.calls.budget import Budget, BudgetReached
+from bakeoff.calls.budget import Budget, BudgetReached, estimate_tokens, price_of
 from bakeoff.calls.key_index import keys_of
 from bakeoff.calls.paid import Usage
 from bakeoff.calls.retry import RateLimit, RetryPolicy, Unanswered, call
-from bakeoff.calls.tokens import estimate_tokens, price_of
 from bakeoff.core.progress import Advance
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder, batches, corpus_batches

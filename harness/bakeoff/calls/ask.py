@@ -15,10 +15,9 @@ from bakeoff_providers.chat.base import ChatModel, Reply, Schema
 from bakeoff_providers.errors import CallFailed, InputError
 
 from bakeoff.calls.answers import AnswerCache, question_keys
-from bakeoff.calls.budget import Budget
+from bakeoff.calls.budget import Budget, estimate_tokens
 from bakeoff.calls.paid import Account, Calls, Request, Sent, Service, Usage, as_they_come
 from bakeoff.calls.retry import RetryPolicy, Unanswered
-from bakeoff.calls.tokens import estimate_tokens
 
 T = TypeVar("T")
 LONGEST_ANSWER = 1_000_000  # characters; grades and queries need less than a thousandth
@@ -60,7 +59,7 @@ class Asker:
         self._calls = Calls(self.policy, self.budget, self.offline)
         if self.budget is not None and self.model.price(1, 1) is None:
             raise InputError(
-                f"no price is known for {self.model.label}, so --max-cost can't be kept",
+                f"no price is known for {self.model.label}, so --max-cost can't be enforced",
                 remedy="give --set price_in=… and --set price_out=… (USD per million tokens)",
             )
 

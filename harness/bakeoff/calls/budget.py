@@ -1,11 +1,18 @@
-"""The budget in dollars: estimates are reserved before a call and settled at the actual cost."""
+"""Token estimates, prices and the budget: a call's estimate is reserved and settled at the actual cost."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from bakeoff_providers.base import TEXT, ModelCard
 from bakeoff_providers.errors import BakeoffError
+
+from bakeoff.core.arrays import Values
+
+CHARACTERS_PER_TOKEN = 4.0  # English prose; used only if no server has counted
 
 
 class BudgetReached(BakeoffError):
@@ -27,7 +34,7 @@ class Budget:
         """
         if dollars is None:
             raise BudgetReached(
-                f"no price is known for {who}, so --max-cost can't be kept: give price = … in its options"
+                f"no price is known for {who}, so --max-cost can't be enforced: give price = … in its options"
             )
         with self._lock:
             if self.spent + dollars > self.limit:
@@ -41,3 +48,20 @@ class Budget:
         """Replaces the estimate by the actual cost."""
         with self._lock:
             self.spent += actual - reserved
+
+
+def estimate_tokens(texts: Sequence[str], prompt: str = "") -> float:
+    """The estimated tokens of all texts together."""
+    return float(token_estimates(texts, prompt).sum())
+
+
+def token_estimates(texts: Sequence[str], prompt: str = "") -> Values:
+    """The estimated tokens of each text, by its length. Displayed as estimates."""
+    around = len(prompt.replace(TEXT, "", 1))
+    lengths = np.fromiter(map(len, texts), dtype=np.float64, count=len(texts)) + around
+    return np.maximum(1.0, lengths / CHARACTERS_PER_TOKEN)
+
+
+def price_of(tokens: float, card: ModelCard) -> float:
+    """Tokens times list price; nothing if the price is unknown."""
+    return 0.0 if card.price is None else tokens * card.price.usd_per_million_tokens / 1e6

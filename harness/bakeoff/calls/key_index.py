@@ -105,8 +105,7 @@ def _may_repeat(keys: Keys) -> bool:
 
 
 def _find(run: _Run, keys: Keys) -> Places:
-    """Binary search by the first half, then a full comparison. Keys that share the first half are checked one by one.
-    """
+    """Binary search by the first half, then a full comparison. Equal first halves are checked one by one."""
     at = np.searchsorted(run.keys[:, 0], keys[:, 0])
     inside = np.minimum(at, len(run.keys) - 1)
     places = np.where((run.keys[inside] == keys).all(axis=1), run.places[inside], -1)

@@ -1,4 +1,4 @@
-"""`bakeoff init`: a first line-up for one's own task or files."""
+"""`bakeoff init`: a first line-up for your own task or files."""
 
 from __future__ import annotations
 
@@ -27,15 +27,13 @@ FLAGS = "bakeoff init TASK, or bakeoff init --documents FILE --queries FILE [--j
 def init(
     task: Annotated[
         str | None,
-        typer.Argument(help="A task's folder or name, a BEIR folder, or mteb:SciFact, hub:…, ir_datasets:…"),
+        typer.Argument(help="Task folder or name, BEIR folder, mteb:…, hub:… and so on."),
     ] = None,
     documents: Annotated[Path | None, typer.Option(help="The documents: CSV, TSV, JSON, JSONL or parquet.")] = None,
     queries: Annotated[Path | None, typer.Option(help="The queries, in one of the same formats.")] = None,
-    judgments: Annotated[
-        Path | None, typer.Option(help="Which document answers which query, if that is known; also TREC qrels.")
-    ] = None,
+    judgments: Annotated[Path | None, typer.Option(help="Relevance judgments, also as TREC qrels.")] = None,
     column: Annotated[
-        list[str] | None, typer.Option(help="A column by its name in the file, as documents.text=body; repeatable.")
+        list[str] | None, typer.Option(help="Map a column, such as documents.text=body; repeatable.")
     ] = None,
     grade: LabelOption = None,
     out: Annotated[Path, typer.Option(help="The line-up to write.")] = OWN_LINEUP,
@@ -87,5 +85,5 @@ def init(
 def _ask(what: str) -> str:
     """Asks at a terminal; a script must say it."""
     if not sys.stdin.isatty():
-        raise InputError("not given, and nobody is at a terminal to ask", place=what, remedy=FLAGS)
+        raise InputError("not given, and there is no terminal to ask", place=what, remedy=FLAGS)
     return str(typer.prompt(what))

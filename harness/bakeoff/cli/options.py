@@ -1,4 +1,4 @@
-"""`bakeoff options`: what can be set, from where it is declared; the pages in docs/ are made of the same entries."""
+"""`bakeoff options`: every option, from its declaration. The pages under docs/options/ come from the same source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bakeoff_providers.registry import Registry, nearest
 
 from bakeoff.cli.streams import echo
 
-if TYPE_CHECKING:  # `--help` reads this module for one line: what takes time is imported below
+if TYPE_CHECKING:  # `--help` reads this module for one line, so imports are lazy
     import msgspec
     from bakeoff_providers.options import Option
 
@@ -25,17 +25,17 @@ COMES_ALONG = "comes with Bakeoff"
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """One sort of plug-in: its registry, its page under docs/options/, and how a user writes its options."""
+    """A sort of plug-in: its registry, its page under docs/options/, and how users write its options."""
 
     registry: Registry[Any]
     page: str
     written: str
-    common: type[msgspec.Struct] | None = None  # what may be said beside the plug-in's own options
+    common: type[msgspec.Struct] | None = None  # keys beside the plug-in's own options
 
 
 @dataclass(frozen=True, slots=True)
 class OptionTable:
-    """The keys of one table, by the keys that lead to it (none for the outermost)."""
+    """The keys of one table, and the keys that lead to it (none for the outermost)."""
 
     paths: tuple[str, ...]
     about: str
@@ -44,7 +44,7 @@ class OptionTable:
 
 @dataclass(frozen=True, slots=True)
 class PluginOptions:
-    """Everything that can be set of one plug-in, or of a line-up."""
+    """All options of a plug-in or a line-up."""
 
     noun: str
     name: str
@@ -69,7 +69,7 @@ class PluginOptions:
 def options(
     name: Annotated[
         str | None,
-        typer.Argument(help="A plug-in's name, a sort such as `stores`, or `lineup`; all names if left out."),
+        typer.Argument(help="Plug-in, sort such as `stores`, or `lineup`."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
@@ -90,7 +90,7 @@ def options(
             table.add_row(noun, ", ".join(known))
         table.add_row("line-up", LINEUP)
         screen.print(table)
-        screen.print("`bakeoff options NAME` says what can be set of one.")
+        screen.print("`bakeoff options NAME` lists its options.")
         return
     if sort := _sort_called(name):
         _print_sort(sort, as_json=as_json)
@@ -115,7 +115,7 @@ def options(
 
 
 def _sort_called(name: str) -> Sort | None:
-    """The sort that a word such as `store` or `stores` means, where no plug-in is called so."""
+    """The sort named by a word such as `store` or `stores`, unless a plug-in has that name."""
     every = sorts()
     if any(name in sort.registry.names() for sort in every):
         return None
@@ -125,7 +125,7 @@ def _sort_called(name: str) -> Sort | None:
 
 
 def _print_sort(sort: Sort, *, as_json: bool) -> None:
-    """Its plug-ins, each with its first line."""
+    """A sort's plug-ins, each with its first line."""
     import msgspec
 
     from bakeoff.report.console import console
@@ -139,11 +139,11 @@ def _print_sort(sort: Sort, *, as_json: bool) -> None:
     for entry in entries:
         table.add_row(entry.name, entry.about)
     console().print(table)
-    console().print(f"Written as {sort.written}; `bakeoff options NAME` says what can be set of one.")
+    console().print(f"Written as {sort.written}; `bakeoff options NAME` lists its options.")
 
 
 def sorts() -> list[Sort]:
-    """Every registry whose plug-ins a user can set."""
+    """All registries whose plug-ins users can set."""
     from bakeoff_providers import PROVIDERS
     from bakeoff_providers.chat import CHATS
 
@@ -179,7 +179,7 @@ def sorts() -> list[Sort]:
 
 
 def find_entries(name: str) -> list[PluginOptions]:
-    """The line-up, or every plug-in of this name: a provider and a reranker may share one."""
+    """The line-up, or every plug-in of this name, since a provider and a reranker may share one."""
     if name == LINEUP:
         return [lineup_entry()]
     known = {plugin: None for sort in sorts() for plugin in sort.registry.names()}
@@ -191,7 +191,7 @@ def find_entries(name: str) -> list[PluginOptions]:
 
 
 def entry_of(sort: Sort, name: str) -> PluginOptions:
-    """One plug-in, as its class or function declares itself."""
+    """A plug-in's options, as declared."""
     from bakeoff_providers.options import options_of
 
     try:
@@ -204,7 +204,7 @@ def entry_of(sort: Sort, name: str) -> PluginOptions:
 
 
 def lineup_entry() -> PluginOptions:
-    """Every key of a line-up."""
+    """All keys of a line-up."""
     from bakeoff_providers.options import options_of
 
     from bakeoff.lineup.entries import LineupFile
@@ -214,7 +214,7 @@ def lineup_entry() -> PluginOptions:
 
 
 def pages() -> dict[str, str]:
-    """The reference pages by their paths under docs/, written by `python -m tests.cli.test_options`."""
+    """The reference pages by path under docs/, written by `python -m tests.cli.test_options`."""
     written = {f"options/{sort.page}.md": _sort_page(sort) for sort in sorts()}
     note = (
         "A table is written as `[key]` or in place as `key = { … }`, a list of tables as `[[key]]`. The keys of\n"
@@ -258,7 +258,7 @@ def _markdown(options_: Sequence[Option]) -> str:
 
 
 def _tables(outermost: Sequence[Option]) -> Iterator[OptionTable]:
-    """The outermost table, then every table that a key of it holds, each once."""
+    """The outermost table, then every nested table, each once."""
     from bakeoff_providers.options import options_of
 
     paths: dict[type[msgspec.Struct], list[str]] = {}
@@ -282,7 +282,7 @@ def _about(plugin: Any) -> str:
 
 
 def _install(plugin: Any) -> str:
-    """A class names its extra; the module of a function does."""
+    """The extra to install: a class names it itself, a function's module does."""
     module = getattr(plugin, "__module__", "")
     extra = getattr(plugin, "extra", None) or getattr(sys.modules.get(module), "EXTRA", None)
     if extra:

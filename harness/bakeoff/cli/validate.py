@@ -1,4 +1,4 @@
-"""`bakeoff validate`: would every row of a line-up run, and which differences can its task show?"""
+"""`bakeoff validate`: will every row run, and which differences can the task show?"""
 
 from __future__ import annotations
 
@@ -31,14 +31,11 @@ if TYPE_CHECKING:
 def validate(
     target: Annotated[
         str | None,
-        typer.Argument(
-            help="A line-up, or a task: its folder, task.toml or name (that of a line-up goes before); "
-            "default: the line-up."
-        ),
+        typer.Argument(help="Line-up, or task folder, task.toml or name."),
     ] = None,
     health: Annotated[
         bool,
-        typer.Option(help="Let three baselines that cost nothing try the task, to see which differences it can show."),
+        typer.Option(help="Run three free baselines to see what the task can show."),
     ] = True,
 ) -> None:
     """Check a line-up or a task before anything is spent on it."""
@@ -220,7 +217,7 @@ def _print_health(health: Health) -> None:
         gaps = f"gaps below about {health.unnoticed_below:g} {health.primary}"
         say(
             f"with {pluralise(health.queries, 'query')}, {gaps} will usually go unnoticed ({health.unnoticed_between}; "
-            "a run says it of its own rows)"
+            "a run reports it for its own rows)"
         )
     for finding in health.findings():
         say(f"warning: {words(finding)}")

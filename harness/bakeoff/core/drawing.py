@@ -64,6 +64,6 @@ def _run_jobs(jobs: list[dict[str, Any]]) -> list[dict[str, str]]:
         lines = (error.stdout or b"").split(b"\n")[:-1]
         reason = f"the process that draws took longer than {TIME_LIMIT:g} s"
     except OSError as error:
-        lines, reason = [], f"the process that draws can't be started: {error.strerror}"
+        lines, reason = [], f"the drawing process can't be started: {error.strerror}"
     answers = [json.loads(line) for line in lines]
     return [*answers, *({"error": reason} for _ in range(len(jobs) - len(answers)))]

@@ -55,8 +55,7 @@ def extension_commands() -> list[Command]:
 
 
 def load_plugin_commands() -> Iterator[Command | BrokenPlugin]:
-    """Commands of other packages, or the error if one can't be loaded. Reading all metadata takes longer than `--help`.
-    """
+    """The commands of other packages, or the error if one can't be loaded."""
     if any(_offers_commands(Path(folder)) for folder in dict.fromkeys(sys.path)):
         from bakeoff_providers.registry import find_entry_points, load_offered
 

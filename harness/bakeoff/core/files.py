@@ -378,5 +378,5 @@ def check_free_space(folder: Path, needed: int, what: str, remedy: str = TEMPORA
     """Refuses a write that can't fit, before it starts."""
     free = shutil.disk_usage(folder).free
     if free < needed:
-        problem = f"{needed / 1e6:,.0f} MB of {what} are to come, {free / 1e6:,.0f} MB are free"
+        problem = f"{needed / 1e6:,.0f} MB of {what} need to be written, {free / 1e6:,.0f} MB are free"
         raise InputError(problem, file=folder, remedy=remedy)

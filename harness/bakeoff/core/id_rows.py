@@ -51,7 +51,7 @@ class IdRows:
         self._take_new()
         self._merge(everything=True)
         for hashes, rows in self._runs:
-            for place in np.flatnonzero(hashes[1:] == hashes[:-1]).tolist():  # few share a hash that are not the same
+            for place in np.flatnonzero(hashes[1:] == hashes[:-1]).tolist():  # few different ids share a hash
                 if len(self.of(self._names[rows[place]])) > 1:
                     return True
         return False
@@ -68,7 +68,7 @@ class IdRows:
         while len(self._runs) > 1 and (everything or len(self._runs[-2][0]) <= 2 * len(self._runs[-1][0])):
             older, newer = self._runs[-2:]
             hashes = np.concatenate((older[0], newer[0]))
-            order = np.argsort(hashes, kind="stable")  # two runs in order: one pass
+            order = np.argsort(hashes, kind="stable")  # both runs are sorted, so this is one pass
             self._runs[-2:] = [(hashes[order], np.concatenate((older[1], newer[1]))[order])]
 
 

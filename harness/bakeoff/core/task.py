@@ -1,7 +1,7 @@
-"""Corpus, queries and judgments: one question that can be asked of every contender.
+"""A task: corpus, queries and judgments.
 
 Tasks may be time-bound: documents are valid from one day to another, and a query may ask about a day (`as_of`). Both
-ends belong to the period, and an end that is not given is open. A query without a day is not time-bound.
+ends are included, and a missing end is open. A query without a day is not time-bound.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _DAY = len("2026-11-16")
 
 
 class Period(NamedTuple):
-    """From the first to the last day on which a document is valid; an empty text is an open end."""
+    """The first and last day on which a document is valid; an empty string is an open end."""
 
     first: str = ""
     last: str = ""
 
     def has(self, day: str) -> bool:
-        """Whether a day is in it: ISO days are ordered as texts are."""
+        """Whether a day is within the period. ISO dates sort as strings."""
         return self.first <= day and (not self.last or day <= self.last)
 
 
 def parse_day(value: Any, field: str) -> str:
-    """A day as 2026-11-16; an empty text where the value is missing."""
-    if value is None or value != value or value == "":  # pandas' missing values are not themselves
+    """A day such as 2026-11-16; an empty string if the value is missing."""
+    if value is None or value != value or value == "":  # pandas' missing values differ from themselves
         return ""
-    text = str(value)  # a date of a parquet file or a data frame, too
+    text = str(value)  # also a date from parquet or a data frame
     try:
         if len(text) != _DAY:
             raise ValueError
@@ -50,7 +50,7 @@ def parse_day(value: Any, field: str) -> str:
 
 
 def period_of(metadata: Mapping[str, Any]) -> Period:
-    """When a document is valid, by its metadata; always, where they have no days."""
+    """A document's validity period from its metadata; always valid if there are no days."""
     period = Period(parse_day(metadata.get(FROM), FROM), parse_day(metadata.get(TO), TO))
     if period.last and period.first > period.last:
         raise InputError(
@@ -59,16 +59,16 @@ def period_of(metadata: Mapping[str, Any]) -> Period:
     return period
 
 
-SHOWN = 60  # characters of a text that a repr shows
+SHOWN = 60  # characters of a text in a repr
 
 ChunkStrategy = Literal["whole", "fixed", "sentence", "semantic"]
 
 
 class DocumentChunking(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """How a document is cut before it is embedded; sizes are counted in words, so that every model gets the same."""
+    """How a document is chunked. Sizes are in words, so that every model gets the same chunks."""
 
-    chunk_strategy: Annotated[ChunkStrategy, "where a document is cut"] = "whole"
-    max_chunk_size: Annotated[int, "most words of a chunk"] = 512
+    chunk_strategy: Annotated[ChunkStrategy, "chunking strategy"] = "whole"
+    max_chunk_size: Annotated[int, "maximum words per chunk"] = 512
 
     def __post_init__(self) -> None:
         if self.max_chunk_size < 1:
@@ -76,7 +76,7 @@ class DocumentChunking(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
 
 class Document(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """One thing that can be found. `fields` are further texts about it: a contender may be put over one of them."""
+    """A document. `fields` are further texts that a contender may search instead."""
 
     id: str
     text: str
@@ -90,11 +90,11 @@ class Document(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return f"Document({self.id!r}, {self.title!r}, {text!r})"
 
     def whole(self, field: str = "") -> str:
-        """All that is embedded of it: the title goes before the text, as BEIR and MTEB do; a field is taken alone."""
+        """The text to embed: the title goes before the text, as in BEIR and MTEB; a field is used alone."""
         return self.field(field) if field else f"{self.title} {self.text}".strip()
 
     def field(self, name: str) -> str:
-        """One of its further texts; `title` and `text` are fields of every document."""
+        """One of the further texts. Every document has `title` and `text`."""
         texts = {"title": self.title, "text": self.text, **self.fields}
         if name not in texts:
             raise InputError(
@@ -104,7 +104,7 @@ class Document(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Drawn(msgspec.Struct, frozen=True, gc=False):
-    """What a query that was drawn from a log stands for: a share of the traffic, in a stratum `of` so many queries."""
+    """What a query drawn from a log represents: a share of the traffic, in a stratum `of` that many queries."""
 
     weight: float
     stratum: Public[str]
@@ -112,7 +112,7 @@ class Drawn(msgspec.Struct, frozen=True, gc=False):
 
 
 class Query(msgspec.Struct, frozen=True):
-    """One thing that is asked. `item` is the document that it is, where it is one: it never finds itself.
+    """A query. If it is itself a document, `item` is that document's id, and it never finds itself.
 
     `identical` is a document of the same id that is not counted among its answers either, as in BEIR.
     """
@@ -121,14 +121,14 @@ class Query(msgspec.Struct, frozen=True):
     text: str
     category: str = ""
     item: str = ""
-    where: Mapping[str, Any] = {}  # only documents whose metadata passes: bakeoff.core.filters
+    where: Mapping[str, Any] = {}  # filter on the documents' metadata: bakeoff.core.filters
     identical: str = ""
-    drawn: Drawn | None = None  # no part of the fingerprint: the question is the same
-    as_of: str = ""  # the day it asks about, as 2026-11-16: bakeoff.core.task
+    drawn: Drawn | None = None  # not part of the fingerprint: the question is the same
+    as_of: str = ""  # the day it asks about, as 2026-11-16
 
     @property
     def excluded(self) -> str:
-        """The document that has no place in its ranking; empty where there is none."""
+        """The document left out of its ranking; empty if there is none."""
         return self.item or self.identical
 
 
@@ -136,7 +136,7 @@ Judgments = Mapping[str, Mapping[str, int]]
 
 
 class DocumentsOnDisk(LazySequence[Document]):
-    """Documents that are too many for memory; their ids are kept."""
+    """Documents too many for memory. Their ids are kept."""
 
     ids: list[str]
     plain: bool  # no document has metadata
@@ -146,11 +146,11 @@ class DocumentsOnDisk(LazySequence[Document]):
 
     @abstractmethod
     def blocks(self) -> Iterator[list[Document]]:
-        """All documents in their order, as many at a time as are read together."""
+        """All documents in their order, in blocks."""
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """Documents, queries and grades, checked against each other when it is made."""
+    """Documents, queries and grades, validated against each other on creation."""
 
     name: str
     documents: Sequence[Document]
@@ -159,10 +159,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     kind: str = "graded"
     rel: int = 1
     targets: Mapping[str, float] = {}
-    about: str = ""  # what the task is, in one sentence
-    graded_by_model: int = 0  # how many of the grades no person gave
-    drawn_from: int = 0  # how many documents there were, where these are a sample of them
-    notes: Sequence[Remark] = ()  # what its files have that was not taken as it is
+    about: str = ""  # one sentence
+    graded_by_model: int = 0  # grades given by a model, not by a person
+    drawn_from: int = 0  # size of the corpus that the documents were sampled from
+    notes: Sequence[Remark] = ()  # remarks on how the files were read
 
     def __post_init__(self) -> None:
         if not self.documents:
@@ -239,7 +239,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def categories(self) -> list[str]:
-        """The queries' categories in the order of their first appearance."""
+        """The queries' categories in order of first appearance."""
         return list(dict.fromkeys(query.category for query in self.queries if query.category))
 
     @property

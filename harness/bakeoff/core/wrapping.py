@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import TextIO
 
-from bakeoff.core.whole import whole_number
+from bakeoff.core.printable import whole_number
 
 PIPE_WIDTH = 100
 HANG = 2  # extra indent of continuation lines

@@ -25,13 +25,13 @@ from bakeoff_providers.errors import BakeoffError
 
 TEXTS = ["copper mines of the north", "sailing on lakes", "forest trails", "a lake in the north", "mines and trails"]
 ODD = ["", " \n\t ", "日本の湖", "🚣" * 20, "word " * 3000, "null\0byte"]
-SAME = 1e-3  # how far a value may be off: batches of another size are added up in another order
+SAME = 1e-3  # tolerance: other batch sizes sum in another order
 
 MakeProvider = Callable[..., Provider]
 
 
 class ProviderConformance:
-    """Subclass it and say how the provider is made; `other_options` has another value for each of its options."""
+    """Subclass it and define how the provider is made. `other_options` has a non-default value per option."""
 
     @pytest.fixture
     def make(self) -> MakeProvider:
@@ -40,12 +40,12 @@ class ProviderConformance:
 
     @pytest.fixture
     def other_options(self) -> dict[str, Any]:
-        """By option: a value that is not its default."""
+        """A non-default value for each option."""
         return {}
 
     @pytest.fixture
     def provider(self, make: MakeProvider) -> Iterator[Provider]:
-        """With its defaults, ready to embed."""
+        """The provider with default options, ready to embed."""
         made = _fit(make())
         yield made
         made.close()
@@ -90,7 +90,7 @@ class ProviderConformance:
     def test_what_changes_a_vector_changes_the_cache_key(
         self, make: MakeProvider, provider: Provider, other_options: dict[str, Any]
     ) -> None:
-        """Else the second of two contenders would silently get the vectors of the first."""
+        """Otherwise one contender would silently get another's vectors."""
         for option, value in other_options.items():
             other = _fit(make(**{option: value}))
             for role in Role:

@@ -1,4 +1,4 @@
-"""The chunks of a corpus: kept where the documents are in memory, cut again when they are needed where they are not."""
+"""The chunks of a corpus: stored if the documents are in memory, otherwise made again when needed."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from bakeoff.core.progress import track
 from bakeoff.core.task import Document, document_ids
 from bakeoff.embedding.chunking import Chunk, document_chunks
 
-Chunker = Callable[[Document], Sequence[Chunk]]  # a document in chunks
+Chunker = Callable[[Document], Sequence[Chunk]]  # a document's chunks
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkAsDocumentSays:
-    """Cuts each document, or one of its fields, as the document's own metadata say."""
+    """Chunks each document, or one of its fields, by the document's own metadata."""
 
     field: str = ""
 
     def __call__(self, document: Document) -> Sequence[Chunk]:
-        """The chunks of one."""
+        """The chunks of one document."""
         return document_chunks(document, self.field)
 
     def uncut(self, documents: Sequence[Document]) -> list[str] | None:
-        """The texts of documents that all stay whole, without an object for each chunk; None where one is cut."""
+        """The texts of documents that all stay whole, without an object per chunk; None if one is split."""
         if self.field or any(document.chunking.chunk_strategy != "whole" for document in documents):
             return None
         return [document.whole() for document in documents]
 
 
 class StoredChunks(LazySequence[Chunk]):
-    """Chunks of documents that are in a file. Of each chunk only its id and its document's are kept."""
+    """Chunks of documents on disk. Only the ids of chunks and documents are in memory."""
 
     def __init__(self, documents: StoredDocuments, chunker: Chunker) -> None:
         self._source, self._chunker = documents, chunker
@@ -69,7 +69,7 @@ class StoredChunks(LazySequence[Chunk]):
             yield from self._chunker(document)
 
     def texts(self) -> Iterator[str]:
-        """The texts of all chunks, in their order."""
+        """The texts of all chunks, in order."""
         for block in self._source.blocks():
             uncut = self._uncut(block)
             yield from (
@@ -96,7 +96,7 @@ def chunks_of_corpus(documents: Sequence[Document], chunker: Chunker) -> Sequenc
 
 
 class ChunkTexts(LazySequence[str]):
-    """The texts of chunks, read when they are asked for."""
+    """The texts of chunks, read on demand."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self._chunks = chunks
@@ -114,7 +114,7 @@ class ChunkTexts(LazySequence[str]):
 
 
 class WholeTexts(LazySequence[str]):
-    """All that is embedded of each document, or of one of its fields, read when it is asked for."""
+    """The text to embed of each document, or of one of its fields, read on demand."""
 
     def __init__(self, documents: Sequence[Document], field: str = "") -> None:
         self._documents, self._field = documents, field
@@ -130,7 +130,7 @@ class WholeTexts(LazySequence[str]):
 
 
 class ChosenTexts(LazySequence[str]):
-    """Some of very many texts, by their places, which ascend."""
+    """Some of very many texts, by ascending place."""
 
     def __init__(self, texts: Sequence[str], places: NDArray[np.int64]) -> None:
         self._texts, self._places = texts, places
@@ -148,7 +148,7 @@ class ChosenTexts(LazySequence[str]):
 
 
 class TextsById(Mapping[str, str]):
-    """The same by the documents' ids, for who needs a few of very many."""
+    """Texts by document id, for reading a few of very many."""
 
     def __init__(self, documents: Sequence[Document], field: str = "") -> None:
         self._ids, self._texts = document_ids(documents), WholeTexts(documents, field)
@@ -168,7 +168,7 @@ class TextsById(Mapping[str, str]):
 
 
 def in_blocks(texts: Iterable[str], size: int) -> Iterator[list[str]]:
-    """All texts in their order, so many at a time; each is read once."""
+    """All texts in order, `size` at a time. Each is read once."""
     rest = iter(texts)
     while block := list(islice(rest, size)):
         yield block

@@ -1,4 +1,4 @@
-"""Two score tables → differences, intervals and p-values of pairs of contenders."""
+"""Pairs of contenders: differences, intervals and p-values."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from bakeoff.statistics.guarded import Differences, guard_differences
 from bakeoff.statistics.small_samples import doubt
 from bakeoff.statistics.tests import holm_of_distinct, holm_of_pairs, hypothesis_of, t_test, wilcoxon
 
-MANY_PAIRS = 1000  # up to here every pair is shown
+MANY_PAIRS = 1000  # up to this many, all pairs are shown
 
 
 def compare(
     scores: Mapping[str, ArrayLike], among: Collection[str] | None = None, *, bounded: bool = True
 ) -> list[PairedDifference]:
-    """Every pair among these; else all, or of very many those with the best and of neighbours by mean.
+    """Every pair among these; else all pairs or, if there are very many, those with the best and of neighbours by mean.
 
-    All are tested, and Holm's correction is over all distinct ones. `bounded` says that scores are from 0 to 1.
+    All are tested, and Holm's correction is over all distinct ones. `bounded` scores are from 0 to 1.
     """
     table = table_of(list(scores.values()))
 
@@ -51,7 +51,7 @@ def compare_pairs(
     describe: Callable[[int, int], PairedDifference],
     test: Callable[[Pairs], Differences],
 ) -> list[PairedDifference]:
-    """The pairs that are shown, as they are described, with interval and p of the test, which is made for all."""
+    """The selected pairs, described, with the interval and p of a test over all pairs."""
     indices = list(combinations(range(len(names)), 2))
     if not indices:
         return []
@@ -69,14 +69,14 @@ def compare_pairs(
 
 
 def select_pairs(names: Sequence[str], means: Values, pairs: Pairs, among: Collection[str] | None) -> Pairs:
-    """The pairs of the named; where nobody is named, all, or of very many the nearest."""
+    """The pairs among the named contenders; if none are named, all pairs or the nearest of very many."""
     if among is None:
         return nearest_pairs(means, pairs)
     return [(i, j) for i, j in pairs if names[i] in among and names[j] in among]
 
 
 def nearest_pairs(means: Values, pairs: Pairs) -> Pairs:
-    """All pairs; of very many, those with the best and those of neighbours by mean."""
+    """All pairs; if there are very many, those with the best and of neighbours by mean."""
     if len(pairs) <= MANY_PAIRS:
         return pairs
     order = np.argsort(-means, kind="stable")
@@ -87,7 +87,7 @@ def nearest_pairs(means: Values, pairs: Pairs) -> Pairs:
 
 
 def finite(value: float) -> float | None:
-    """None where there is no such number."""
+    """None if the value is not finite."""
     return float(value) if np.isfinite(value) else None
 
 
@@ -96,7 +96,7 @@ def compare_chosen(
     chosen: Sequence[tuple[str, str]],
     compared: Callable[[Mapping[str, Values]], list[PairedDifference]] = compare,
 ) -> list[PairedDifference]:
-    """The chosen pairs only, each compared alone: Holm's correction is over the distinct ones of these."""
+    """The chosen pairs only, each compared on its own. Holm's correction is over the distinct ones."""
     pairs = [compared({a: scores[a], b: scores[b]})[0] for a, b in chosen]
     asked = [hypothesis_of(differences_of(scores[a], scores[b])) for a, b in chosen]
     adjusted = holm_of_distinct([pair.p for pair in pairs], asked)

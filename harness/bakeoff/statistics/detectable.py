@@ -19,8 +19,8 @@ from bakeoff.statistics.design import fewest_queries
 from bakeoff.statistics.small_samples import FEWEST_UNLIKE
 
 STEEPEST = 100.0  # λ beyond which only the largest difference is left
-STEPS = 40  # halvings of the interval in which λ is looked for
-PILOT_OFF_BY = (0.8, 2.0)  # how far a plan from few queries is off
+STEPS = 40  # bisection steps for λ
+PILOT_OFF_BY = (0.8, 2.0)  # error range of a plan from few queries
 FEW_PILOTS = 50
 
 
@@ -97,6 +97,6 @@ def queries_for_gap(
 
 
 def round_gap(gap: float, queries: int) -> float:
-    """To one significant digit below 50 queries, to two from there on: more would not be known."""
+    """Rounds to one significant digit below 50 queries, to two from there on."""
     digits = 1 if queries < FEW_PILOTS else 2
     return float(f"{gap:.{digits}g}")

@@ -17,7 +17,7 @@ from bakeoff_providers.errors import Unavailable
 from bakeoff_providers.keys import fill_in
 from bakeoff_providers.own import Own
 
-from bakeoff.calls.tokens import estimate_tokens
+from bakeoff.calls.budget import estimate_tokens
 from bakeoff.core.clock import SAMPLES_FOR
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query

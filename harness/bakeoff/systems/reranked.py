@@ -15,11 +15,10 @@ from bakeoff_providers.errors import Unavailable
 from bakeoff_providers.hub import is_hub_name
 from bakeoff_providers.keys import fill_in
 
-from bakeoff.calls.budget import Budget
+from bakeoff.calls.budget import Budget, estimate_tokens
 from bakeoff.calls.key_index import keys_of
 from bakeoff.calls.paid import Account, Calls, Request, Sent, Service, Usage
 from bakeoff.calls.retry import RetryPolicy
-from bakeoff.calls.tokens import estimate_tokens
 from bakeoff.core.machine import call_time
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query

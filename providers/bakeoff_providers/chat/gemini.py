@@ -24,7 +24,7 @@ class _Candidate(msgspec.Struct, frozen=True):
 
 
 class _GeminiChatAnswer(msgspec.Struct, frozen=True):
-    """None are there where the prompt was blocked."""
+    """Candidates are missing if the prompt was blocked."""
 
     candidates: list[_Candidate] | None = None
 

@@ -1,4 +1,4 @@
-"""Chat models of OpenAI, and by `base_url` of any server that speaks its API: vLLM, llama.cpp, LM Studio, Mistral."""
+"""Chat models of OpenAI, and with `base_url` any server with its API: vLLM, llama.cpp, LM Studio, Mistral."""
 
 from __future__ import annotations
 

@@ -23,9 +23,9 @@ from bakeoff_providers.base import ModelCard, Provider, Role, Vectors
 from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
+from bakeoff.calls.budget import estimate_tokens
 from bakeoff.calls.paid import Account, Calls
 from bakeoff.calls.retry import RetryPolicy
-from bakeoff.calls.tokens import estimate_tokens
 from bakeoff.core.files import read_bytes, read_json_lines, write_atomic
 from bakeoff.core.ranking import Ranking, make_ranking
 from bakeoff.core.task import Task

@@ -15,7 +15,7 @@ from bakeoff_providers.base import ModelCard, Role, Vectors
 from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
-from bakeoff.calls.tokens import estimate_tokens
+from bakeoff.calls.budget import estimate_tokens
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
 from bakeoff.core.hashing import order_key

@@ -12,8 +12,7 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.arrays import Values
-from bakeoff.core.printable import pluralise
-from bakeoff.core.whole import whole_number
+from bakeoff.core.printable import pluralise, whole_number
 from bakeoff.results.check import Check, Gauge
 from bakeoff.statistics.constants import ALPHA, NOISE
 from bakeoff.statistics.effects import wins_ties_losses

@@ -16,9 +16,8 @@ from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Fitted, Role, Vectors
 from bakeoff_providers.errors import EmbeddingFailed, InputError, Unavailable
 
-from bakeoff.calls.budget import BudgetReached
+from bakeoff.calls.budget import BudgetReached, estimate_tokens, price_of
 from bakeoff.calls.key_index import Keys, Places
-from bakeoff.calls.tokens import estimate_tokens, price_of
 from bakeoff.core.progress import steps
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.remote import SharedFolder

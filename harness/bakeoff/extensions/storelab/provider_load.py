@@ -19,10 +19,9 @@ from bakeoff_providers import stopping
 from bakeoff_providers.base import Fitted, Provider, Role
 from bakeoff_providers.errors import BakeoffError, CallFailed, InputError
 
-from bakeoff.calls.budget import Budget, BudgetReached
+from bakeoff.calls.budget import Budget, BudgetReached, estimate_tokens, price_of
 from bakeoff.calls.paid import Account, Calls, Sent
 from bakeoff.calls.retry import RetryPolicy
-from bakeoff.calls.tokens import estimate_tokens, price_of
 from bakeoff.core import clock
 from bakeoff.core.clock import percentiles
 from bakeoff.core.figures import Percentiles

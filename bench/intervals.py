@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 from bakeoff.core.arrays import Values
-from bakeoff.statistics.guarded import guarded_differences
+from bakeoff.statistics.guarded import guard_differences
 from bakeoff.statistics.intervals import bca_intervals
 from bakeoff.statistics.small_samples import mean_intervals
 from scipy import stats
@@ -68,7 +68,7 @@ def printed(name: str, data: Values) -> tuple[Values, Values]:
         return mean_intervals(data, resamples=2000)
     sets = data.shape[1]
     table = np.concatenate((data, np.zeros((len(data), 1))), axis=1)
-    ends = guarded_differences(table, [(at, sets) for at in range(sets)])
+    ends = guard_differences(table, [(at, sets) for at in range(sets)])
     return ends.low, ends.high
 
 

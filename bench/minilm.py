@@ -88,8 +88,8 @@ def there(model: str | None, batch: int, cores: int) -> Callable[[list[str]], Ve
     from sentence_transformers import SentenceTransformer
 
     import_module("torch").set_num_threads(cores)
-    known = weights.known("minilm")
-    loaded = SentenceTransformer(str(model or weights.installed(known) or known.hub), device="cpu")
+    known = weights.find_weights("minilm")
+    loaded = SentenceTransformer(str(model or weights.find_installed(known) or known.hub), device="cpu")
 
     def embed(texts: list[str]) -> Vectors:
         vectors: Vectors = loaded.encode(texts, batch_size=batch, show_progress_bar=False)

@@ -73,7 +73,7 @@ def embedded(workers: int, provider: str, corpus: list[str], folder: Path) -> Si
     adapter = contender.create(folder)
     space = VectorCache(folder).space(cache_key(adapter, Role.DOCUMENT) or {})
     limits = LimitsActor(None)
-    seen = space.known(), space.dimensions
+    seen = space.collect_marks(), space.dimensions
     job = WorkerJob(contender, folder, space.folder, *seen, space.identity, RetryPolicy(), limits.name, False)
     start = time.perf_counter()
     pool = EmbedPool(job, workers, 0)

@@ -20,7 +20,7 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import join, score_queries
-from bakeoff.statistics.nested import nested_difference
+from bakeoff.statistics.nested import estimate_nested
 from bakeoff.tasks.load import load_task
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Provider, Role
@@ -77,7 +77,7 @@ def main() -> int:
         ("general", load_task("wikipedia", Path())),
     ):
         by_row = scores(task, provider, maps)
-        over = nested_difference([by_row["adapted"] - by_row["wordllama"]])
+        over = estimate_nested([by_row["adapted"] - by_row["wordllama"]])
         print(
             f"{role:8} {task.name:10} {len(task.queries):4} queries  wordllama {by_row['wordllama'].mean():.4f}  "
             f"adapted {by_row['adapted'].mean():.4f}  {over.difference:+.4f} [{over.low:+.4f}, {over.high:+.4f}]  "

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from bakeoff.cli.plugin_index import GROUPS, plugins
+from bakeoff.cli.listing import GROUPS, plugins
 from bakeoff.evaluation.measures import families
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.environment import this_machine

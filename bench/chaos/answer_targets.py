@@ -118,11 +118,11 @@ def _search(url: str) -> None:
 def _embed(name: str) -> Ask:
     def ask(url: str) -> None:
         from bakeoff_providers import PROVIDERS
-        from bakeoff_providers.base import Role, checked
+        from bakeoff_providers.base import Role, check_batch
 
         provider = PROVIDERS.create(name, base_url=url, key_env=KEY, timeout=TIMEOUT, dimensions=2)
         try:
-            checked(provider.embed(["copper", "lake"], Role.DOCUMENT), ["copper", "lake"], provider.card)
+            check_batch(provider.embed(["copper", "lake"], Role.DOCUMENT), ["copper", "lake"], provider.card)
         finally:
             provider.close()
 

@@ -169,11 +169,11 @@ def _texts(folder: Path) -> list[Target]:
         from bakeoff.embedding.chunking import sentences
         from bakeoff.evaluation.measures import Measure
         from bakeoff_providers.failures import retry_after
-        from bakeoff_providers.secrets import secret_in_url, shown_url, without_secrets
+        from bakeoff_providers.secrets import redact_url, secret_in_url, without_secrets
 
         text = mutated_bytes(rng.choice(spellings), rng).decode(errors="replace")
         COMMANDS.append(repr(text[:80]))
-        for parse in (parse_value, without_secrets, secret_in_url, shown_url, sentences):
+        for parse in (parse_value, without_secrets, secret_in_url, redact_url, sentences):
             parse(text)
         retry_after({"Retry-After": text})
         for checked in (

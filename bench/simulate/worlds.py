@@ -16,7 +16,7 @@ from statistics import NormalDist
 
 import numpy as np
 from bakeoff.core.arrays import Values
-from bakeoff.statistics.stratified import Strata, linearised
+from bakeoff.statistics.stratified import Strata, linearise
 from numpy.random import Generator
 from numpy.typing import NDArray
 
@@ -232,7 +232,7 @@ def by_traffic(world: World, share: float = 0.5, traffic: float = 0.7) -> World:
         head = np.arange(n) < round(share * n)
         weights = np.where(head, traffic / head.sum(), (1 - traffic) / (~head).sum())
         strata = Strata(weights, np.where(head, "head", "tail").tolist(), [1_000_000] * n)
-        return np.stack([linearised(scores, strata) for scores in world.draw(rng, n).T], axis=1)
+        return np.stack([linearise(scores, strata) for scores in world.draw(rng, n).T], axis=1)
 
     return World(f"{world.name}, {traffic:.0%} of traffic on {share:.0%}", world.means, draw, traffic / share)
 

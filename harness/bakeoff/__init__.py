@@ -99,19 +99,19 @@ __all__ = [
     "score",
 ]
 
-logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the application listens
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the application configures logging
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a public name when it is first asked for."""
+    """Imports a public name on first use."""
     if name == "__version__":
         from importlib.metadata import version
 
         value: Any = version("bakeoff")
     else:
-        from bakeoff.core.extensions import added, load_place
+        from bakeoff.core.extensions import collect_entries, load_place
 
-        if (place := _PLACES.get(name) or added("API").get(name)) is None:
+        if (place := _PLACES.get(name) or collect_entries("API").get(name)) is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = load_place(place)
     globals()[name] = value

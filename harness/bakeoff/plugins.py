@@ -1,7 +1,7 @@
-"""Everything that an author of a plug-in imports: docs/plugins.md has a whole example of each sort.
+"""Everything that plug-in authors import. docs/plugins.md has a complete example of each sort.
 
-Nothing else is promised to other packages. The names are imported when they are first used, because a package that
-offers a command is imported by `bakeoff --help`. The conformance suites need pytest.
+Nothing else is promised to other packages. Names are imported on first use, because `bakeoff --help` imports packages
+that add commands. The conformance suites need pytest.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from bakeoff_providers.options import Transport as Transport
 
     from bakeoff.core.arrays import Values as Values
-    from bakeoff.core.clock import timed as timed
+    from bakeoff.core.clock import time_call as time_call
     from bakeoff.core.extensions import Command as Command
     from bakeoff.core.filters import Condition as Condition
     from bakeoff.core.filters import Metadata as Metadata
     from bakeoff.core.filters import conditions as conditions
     from bakeoff.core.filters import passes as passes
     from bakeoff.core.ranking import Ranking as Ranking
-    from bakeoff.core.ranking import ordered as ordered
+    from bakeoff.core.ranking import make_ranking as make_ranking
     from bakeoff.core.task import Document as Document
     from bakeoff.core.task import Query as Query
     from bakeoff.core.task import Task as Task
@@ -68,10 +68,10 @@ _MODULES = {
     "bakeoff_providers.needs": "Needs",
     "bakeoff_providers.options": "Transport",
     "bakeoff.core.arrays": "Values",
-    "bakeoff.core.clock": "timed",
+    "bakeoff.core.clock": "time_call",
     "bakeoff.core.extensions": "Command",
     "bakeoff.core.filters": "Condition Metadata conditions passes",
-    "bakeoff.core.ranking": "Ranking ordered",
+    "bakeoff.core.ranking": "Ranking make_ranking",
     "bakeoff.core.task": "Document Query Task",
     "bakeoff.embedding.conformance": "ProviderConformance",
     "bakeoff.evaluation.conformance": "MeasureConformance",

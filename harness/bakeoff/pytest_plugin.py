@@ -1,6 +1,6 @@
-"""A gate among one's own tests: `def test_search(bakeoff): bakeoff.gate("lineup.toml", baseline="results/main")`.
+"""A gate in your own tests: `def test_search(bakeoff): bakeoff.gate("lineup.toml", baseline="results/main")`.
 
-pytest loads this in every project that has Bakeoff installed, so only what pytest itself needs is imported here.
+pytest loads this in every project with Bakeoff installed, so it imports only what pytest needs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class BakeoffFixture:
-    """What a test may do: run a line-up and hold it against a result that was kept."""
+    """Runs a line-up and compares it with a stored result."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -33,10 +33,10 @@ class BakeoffFixture:
         undecided: Literal["warn", "fail", "pass"] = "warn",
         out: str | Path | None = None,
     ) -> Gate:
-        """Runs the line-up; the test fails where a drop beyond what is allowed is shown.
+        """Runs the line-up. The test fails if a drop beyond `max_drop` is shown.
 
-        Paths are relative to pytest's root. Of a folder with several results, the newest is the baseline; `out` keeps
-        the new result.
+        Paths are relative to pytest's root. For a folder of results, the newest is the baseline. `out` stores the new
+        result.
         """
         __tracebackhide__ = True
         from bakeoff_providers.errors import InputError
@@ -73,5 +73,5 @@ class BakeoffFixture:
 
 @pytest.fixture
 def bakeoff(request: pytest.FixtureRequest) -> BakeoffFixture:
-    """Gates on line-ups, with paths from pytest's root."""
+    """Gates on line-ups, with paths relative to pytest's root."""
     return BakeoffFixture(request.config.rootpath)

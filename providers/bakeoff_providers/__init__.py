@@ -1,6 +1,6 @@
-"""Embedding and chat models. A new provider is one file here and one line below (third parties: `bakeoff.providers`).
+"""Embedding and chat models. A new provider is one file here and one line below (plug-ins: `bakeoff.providers`).
 
-Errors, options, secrets, weights and file locks live here, too: adapters need them, and this package never imports
+Errors, options, secrets, weights and file locks live here too: adapters need them, and this package never imports
 `bakeoff`.
 """
 

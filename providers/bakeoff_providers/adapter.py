@@ -1,4 +1,4 @@
-"""Adapters whose answers are cached: what the key says of their code and options, so that no two share by mistake."""
+"""Adapters whose answers are cached, and the parts of the cache key that cover their code and options."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from typing import Any, Self
 from bakeoff_providers.code import code_identity
 from bakeoff_providers.keys import is_secret_name
 from bakeoff_providers.options import options_of
-from bakeoff_providers.secrets import shown_url, without_known
+from bakeoff_providers.secrets import redact_url, without_known
 
 
 class Adapter:
-    """Remembers what it was made with: an author may forget an option in `identity`, and the key must not.
+    """Records the constructor's arguments, in case an author forgets an option in `identity`.
 
-    Our own adapters are tested for it. Of every other one, all options enter the key but those that are declared as
-    `Transport` and those whose names say that they are secret.
+    Our own adapters are tested for this. For all others, every option enters the key, except those declared as
+    `Transport` and those with secret names.
     """
 
     _made_with: tuple[tuple[Any, ...], dict[str, Any]]
 
     def __new__(cls, *values: Any, **options: Any) -> Self:
-        """The constructor's arguments, whoever calls it."""
+        """Records the constructor's arguments."""
         made = super().__new__(cls)
         object.__setattr__(made, "_made_with", (values, options))
         return made
 
     def code(self) -> dict[str, str] | None:
-        """What the cache key says besides `identity`: nothing for our own, None where nothing may be kept."""
+        """What the cache key adds to `identity`: nothing for our own adapters; None if nothing may be cached."""
         if not (code := code_identity(type(self))):
             return code
         try:
             return {**code, **self._options_identity()}
-        except TypeError:  # an option from Python that only its address could name
+        except TypeError:  # a Python object that only its address could identify
             return None
 
     def _options_identity(self) -> dict[str, str]:
@@ -48,15 +48,15 @@ class Adapter:
 
 
 def cache_key(adapter: Any, *about: Any) -> dict[str, str | int | float | bool | None] | None:
-    """All that shapes an answer of this adapter but the text; None where nothing may be kept."""
+    """Everything but the text that shapes this adapter's answers; None if nothing may be cached."""
     code = adapter.code()
     return None if code is None else {**adapter.identity(*about), **code}
 
 
 def _value_identity(value: Any) -> str:
-    """The value as JSON. An address goes without its password, and of any other secret the hash alone is kept."""
+    """The value as JSON. Addresses lose their password, and other secrets are hashed."""
     if isinstance(value, str) and "://" in value:
-        value = shown_url(value)
+        value = redact_url(value)
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=_path_text)
     if without_known(text) != text:
         return f"sha256 {hashlib.sha256(text.encode(errors='replace')).hexdigest()[:16]}"

@@ -1,6 +1,6 @@
-"""An HTTP answer is checked before an SDK believes it: no redirect, no more bytes than were asked for, the right types.
+"""HTTP answers are checked before an SDK parses them: no redirects, a size limit, the right types.
 
-The SDKs coerce (a boolean becomes a number, text a vector), follow redirects with the key, and read without end.
+SDKs coerce types (a boolean to a number, text to a vector), follow redirects with the key, and read without limit.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Any
 
 import msgspec
 
-from bakeoff_providers.secrets import shown_url
+from bakeoff_providers.secrets import redact_url
 
-ENCODINGS = ("", "identity", "gzip", "deflate")  # others may unpack a few bytes to gigabytes in one step
+ENCODINGS = ("", "identity", "gzip", "deflate")  # others may expand a few bytes to gigabytes in one step
 HEADERS = {"Accept-Encoding": "gzip"}
-BASE_BYTES = 1 << 20  # for everything around the vectors, and for errors
-NUMBER_BYTES = 32  # a number as JSON writes it at its longest, with its comma
-MOST_DIMENSIONS = 16_384  # where the card does not say
-ESCAPED = 12  # bytes of a character as JSON writes it at its longest: two escapes
+BASE_BYTES = 1 << 20  # for everything but the vectors, and for errors
+NUMBER_BYTES = 32  # the longest JSON number, with its comma
+MOST_DIMENSIONS = 16_384  # if the card has none
+ESCAPED = 12  # bytes of a character in the longest JSON spelling: two escapes
 RESULT_BYTES = 1024  # around a document
 CHUNK = 1 << 16
-MOST_TOKENS = 10**12  # more than any call can count
+MOST_TOKENS = 10**12  # more than any call can use
 
 
 class RefusedAnswer(Exception):
-    """What a server sent is not what was asked for; asking again would not change it."""
+    """The server sent something else than requested. A retry would not help."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         self.status_code = status
@@ -37,14 +37,14 @@ class RefusedAnswer(Exception):
 
 @dataclass(slots=True)
 class Expected:
-    """What one call may bring: so many bytes, in this shape. `parsed` is what came."""
+    """What one call may return: its size limit and shape. `parsed` is the answer."""
 
     most_bytes: int = 8 * BASE_BYTES
     shape: Any = None
     parsed: Any = None
 
-    def checked(self) -> Any:
-        """The answer in its shape; where nothing was held to it, the answer is not believed."""
+    def require(self) -> Any:
+        """The parsed answer. Raises if it came past the checks."""
         if self.parsed is None:
             raise RefusedAnswer("an answer that came past the checks")
         return self.parsed
@@ -55,7 +55,7 @@ _expected: ContextVar[Expected | None] = ContextVar("expected", default=None)
 
 @contextmanager
 def expecting(expected: Expected) -> Iterator[Expected]:
-    """The calls that this thread makes within are held to it."""
+    """Applies to all calls of this thread within the block."""
     token = _expected.set(expected)
     try:
         yield expected
@@ -64,42 +64,42 @@ def expecting(expected: Expected) -> Iterator[Expected]:
 
 
 def rerank_bytes(documents: list[str]) -> int:
-    """The longest honest answer about these: some servers send the documents back, escaped."""
+    """The size limit for reranking these documents. Some servers echo them, escaped."""
     return BASE_BYTES + sum(ESCAPED * len(document) + RESULT_BYTES for document in documents)
 
 
 def most_bytes(texts: int, dimensions: int | None) -> int:
-    """The longest honest answer to so many texts."""
+    """The size limit for this many texts."""
     return BASE_BYTES + texts * (dimensions or MOST_DIMENSIONS) * NUMBER_BYTES
 
 
 def guard_httpx(response: Any) -> None:
-    """For the `event_hooks` of a client of httpx or httpx2: reads the body in bounds."""
+    """For `event_hooks` of an httpx or httpx2 client: reads the body within the limit."""
     _check_head(response.status_code, response.headers)
-    response._content = _checked_body(response.status_code, response.iter_bytes())
+    response._content = _read_body(response.status_code, response.iter_bytes())
 
 
 def guard_requests(response: Any, **_: Any) -> None:
-    """For the `hooks` of a session of requests, which runs them before it follows a redirect or reads the body."""
+    """For `hooks` of a requests session, which run before redirects are followed or the body is read."""
     _check_head(response.status_code, response.headers)
-    response._content = _checked_body(response.status_code, response.iter_content(CHUNK))
+    response._content = _read_body(response.status_code, response.iter_content(CHUNK))
     response._content_consumed = True
 
 
 def httpx_options() -> dict[str, Any]:
-    """What every client of httpx is made with."""
+    """Options for every httpx client."""
     return {"follow_redirects": False, "event_hooks": {"response": [guard_httpx]}, "headers": dict(HEADERS)}
 
 
 def _check_head(status: int, headers: Any) -> None:
     if 300 <= status < 400:
-        target = shown_url(str(headers.get("location") or "")) or "nowhere"
+        target = redact_url(str(headers.get("location") or "")) or "nowhere"
         raise RefusedAnswer(f"a redirect to {target}, which is not followed: name the right address instead", status)
     if (encoding := str(headers.get("content-encoding") or "").lower()) not in ENCODINGS:
-        raise RefusedAnswer(f"an answer packed as {encoding}, which was not asked for")
+        raise RefusedAnswer(f"an answer encoded as {encoding}, which was not requested")
 
 
-def _checked_body(status: int, chunks: Iterable[bytes]) -> bytes:
+def _read_body(status: int, chunks: Iterable[bytes]) -> bytes:
     expected = _expected.get() or Expected()
     most = expected.most_bytes if status < 300 else BASE_BYTES
     parts, size = [], 0
@@ -110,12 +110,12 @@ def _checked_body(status: int, chunks: Iterable[bytes]) -> bytes:
         parts.append(chunk)
     body = b"".join(parts)
     if expected.shape is not None and status < 300:
-        expected.parsed = _parsed(body, expected.shape)
+        expected.parsed = _parse(body, expected.shape)
     return body
 
 
-def _parsed(body: bytes, shape: Any) -> Any:
-    """The answer in its shape. SDKs read more than JSON allows (NaN, byte order marks): unchecked is not believed."""
+def _parse(body: bytes, shape: Any) -> Any:
+    """The answer in its shape. SDKs accept more than JSON allows (NaN, byte order marks)."""
     try:
         return msgspec.json.decode(body, type=shape)
     except msgspec.ValidationError as error:
@@ -128,17 +128,17 @@ def _parsed(body: bytes, shape: Any) -> Any:
 
 
 def _check_complete(body: bytes) -> None:
-    """Raises what may pass on another try: an answer that broke off, or a page of a gateway."""
+    """Raises an error worth a retry if the answer is truncated or a gateway's page."""
     try:
         json.loads(body)
     except RecursionError:
         return
     except ValueError:
-        raise json.JSONDecodeError("the answer broke off or is no JSON", "", 0) from None
+        raise json.JSONDecodeError("the answer is truncated or not JSON", "", 0) from None
 
 
-def counted(tokens: Any) -> int | None:
-    """A number of tokens as a server may count them; None for anything else, which must not enter a budget."""
+def read_count(tokens: Any) -> int | None:
+    """A server's token count; None if it is not a plausible one, which must not enter a budget."""
     if isinstance(tokens, float) and tokens.is_integer():
         tokens = int(tokens)
     whole = isinstance(tokens, int) and not isinstance(tokens, bool)
@@ -146,14 +146,14 @@ def counted(tokens: Any) -> int | None:
 
 
 def in_order(rows: list[Any], places: list[int]) -> list[Any]:
-    """Rows by the index that each came with: these must be exactly 0 … n-1."""
+    """Rows sorted by their index, which must be exactly 0 … n-1."""
     if sorted(places) != list(range(len(rows))):
         raise RefusedAnswer(f"an answer whose indices are not 0 to {len(rows) - 1}, once each")
     return [row for _, row in sorted(zip(places, rows, strict=True), key=lambda pair: pair[0])]
 
 
 class IndexedRow(msgspec.Struct, frozen=True):
-    """One vector of OpenAI's and of Voyage's answers."""
+    """One vector of OpenAI's or Voyage's answer."""
 
     embedding: str | list[float]
     index: int

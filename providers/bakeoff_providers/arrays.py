@@ -1,4 +1,4 @@
-"""Arrays from files that others wrote: a damaged header raises anything, and may ask for more memory than there is."""
+"""Arrays from untrusted files: a damaged header may raise anything or request too much memory."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 
 
-def mapped_array(file: Path) -> np.ndarray[Any, Any]:
-    """A .npy file, mapped: no more memory is taken than the file has bytes."""
+def map_array(file: Path) -> np.ndarray[Any, Any]:
+    """A memory-mapped .npy file, which takes no more memory than its size."""
     try:
         array = np.load(file, mmap_mode="r", allow_pickle=False)
         if not isinstance(array, np.ndarray):
@@ -27,8 +27,8 @@ def mapped_array(file: Path) -> np.ndarray[Any, Any]:
 
 
 def read_vectors(file: Path) -> np.ndarray[Any, Any]:
-    """A table of vectors as numpy saves it."""
-    read = mapped_array(file)
+    """A matrix of vectors saved by numpy."""
+    read = map_array(file)
     if read.ndim != 2 or read.dtype.kind != "f" or not len(read):
         raise InputError("is not a table of floating-point vectors", file=file, remedy="one row for each vector")
     norms = np.linalg.norm(read, axis=1)
@@ -38,7 +38,7 @@ def read_vectors(file: Path) -> np.ndarray[Any, Any]:
 
 
 def arrays_in(data: bytes, count: int) -> list[np.ndarray[Any, Any]]:
-    """So many arrays as numpy.save writes them, one after the other; ValueError where they are not."""
+    """A number of arrays written by numpy.save, one after the other; ValueError if they are not."""
     stream = io.BytesIO(data)
     try:
         return [_next_array(stream) for _ in range(count)]

@@ -1,4 +1,4 @@
-"""What every provider promises: text in, checked vectors out, and a name for everything that shaped them."""
+"""The provider interface: text in, checked vectors out, and an identity for everything that shaped them."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from bakeoff_providers.errors import EmbeddingFailed
 from bakeoff_providers.needs import Plugin
 
 Vectors = npt.NDArray[np.float32]
-TEXT = "{text}"  # in a prompt: where the text goes
+TEXT = "{text}"  # placeholder for the text in a prompt
 
 
 class Role(StrEnum):
-    """Many models embed a question otherwise than the text that answers it."""
+    """The role of a text. Many models embed queries and documents differently."""
 
     DOCUMENT = "document"
     QUERY = "query"
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True):
-    """A list price is only worth something with its date and source."""
+    """A list price with its date and source."""
 
     usd_per_million_tokens: float
     seen: str
@@ -37,14 +37,14 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelCard(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about one model. Data beside the adapter; a line-up may override any of it."""
+    """What is known about a model. A line-up may override any of it."""
 
     name: str
     dimensions: int | None = None
     context: int | None = None
     document_prompt: str = ""
     query_prompt: str = ""
-    prompts: dict[str, str] = {}  # further prompts of the model, by the names that its authors gave them
+    prompts: dict[str, str] = {}  # further prompts of the model, by their authors' names
     output_dimensions: tuple[int, ...] = ()
     batch_items: int = 64
     batch_tokens: int | None = None
@@ -53,15 +53,15 @@ class ModelCard(msgspec.Struct, frozen=True, kw_only=True):
     price: Price | None = None
 
     def prompt(self, role: Role) -> str:
-        """What is put around every input of this role: before it, or where the prompt says `{text}`."""
+        """The prompt for this role: put before the text, or around it at `{text}`."""
         return self.query_prompt if role is Role.QUERY else self.document_prompt
 
     def around(self, role: Role) -> tuple[str, str]:
-        """What goes before a text of this role, and what after it."""
+        """What goes before and after a text of this role."""
         before, _, after = self.prompt(role).partition(TEXT)
         return before, after
 
-    def prompted(self, text: str, role: Role) -> str:
+    def apply_prompt(self, text: str, role: Role) -> str:
         """The text as the model gets it."""
         before, after = self.around(role)
         return f"{before}{text}{after}"
@@ -69,7 +69,7 @@ class ModelCard(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingBatch:
-    """The answer to one call: a row for each text, and what the call used."""
+    """The answer to one call: one row per text, and the usage."""
 
     vectors: Vectors
     tokens: int | None = None
@@ -78,7 +78,7 @@ class EmbeddingBatch:
 
 @dataclass(frozen=True, slots=True)
 class TokenBatch:
-    """The answer to one call for token vectors: for each text as many rows as it has tokens."""
+    """The answer to one call for token vectors: one row per token of each text."""
 
     vectors: Sequence[Vectors]
     tokens: int
@@ -88,9 +88,9 @@ class TokenBatch:
 class Provider(Plugin, Adapter, ABC):
     """Text → vectors. One subclass per file; heavy libraries are imported inside its methods.
 
-    `local` says that calls are free and stay on this machine; `baseline`, that it is no model and is never advised;
-    `by_id`, that it wants ids in place of texts; `paths` names the options that are files, which a line-up gives
-    relative to itself; `own_tokens`, that `count_tokens` asks the model's own tokenizer.
+    `local`: calls are free and stay on this machine. `baseline`: not a model, never recommended. `by_id`: takes ids
+    instead of texts. `paths`: options that are files, relative to the line-up. `own_tokens`: `count_tokens` uses the
+    model's own tokenizer.
     """
 
     name: ClassVar[str]
@@ -105,21 +105,21 @@ class Provider(Plugin, Adapter, ABC):
 
     @property
     def model(self) -> str:
-        """The model's name, as it is shown and as it enters the cache key."""
+        """The model's name, as displayed and in the cache key."""
         return self.card.name
 
     @property
     def free(self) -> bool:
-        """Whether a call costs nothing: it runs here, or its price is 0. An unknown price counts as paid."""
+        """Whether calls cost nothing: it is local, or its price is 0. An unknown price counts as paid."""
         return self.local or (self.card.price is not None and self.card.price.usd_per_million_tokens == 0)
 
     @property
     def needs_network(self) -> bool:
-        """Whether it can't be asked offline."""
+        """Whether it needs a network."""
         return not self.local
 
     def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
-        """All that changes a vector besides its text: the cache key is made of this."""
+        """Everything but the text that changes a vector, for the cache key."""
         return {
             "provider": self.name,
             "model": self.card.name,
@@ -129,27 +129,27 @@ class Provider(Plugin, Adapter, ABC):
         }
 
     def count_tokens(self, text: str) -> int:
-        """Tokens of a text with its prompt, for cutting; three characters each where there is no tokenizer to ask."""
-        return ceil(len(self.card.prompted(text, Role.DOCUMENT)) / 3)
+        """Tokens of a text with its prompt, for chunking. Without a tokenizer, three characters per token."""
+        return ceil(len(self.card.apply_prompt(text, Role.DOCUMENT)) / 3)
 
     def context_tokens(self) -> int | None:
-        """How many tokens of a text the model reads; None where there is no limit, or none that is known yet."""
+        """The model's context length in tokens; None if unlimited or unknown."""
         return self.card.context
 
     @abstractmethod
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
-        """One call: as many vectors as texts, in their order. Raises CallFailed or EmbeddingFailed."""
+        """One call: as many vectors as texts, in order. Raises CallFailed or EmbeddingFailed."""
 
     def ready(self) -> None:
-        """Raises Unavailable with the remedy when a server or a model that should be there is not."""
+        """Raises Unavailable with a remedy if a required server or model is missing."""
 
     def close(self) -> None:
-        """Lets go of sessions and files."""
+        """Releases sessions and files."""
 
 
 @runtime_checkable
 class Fitted(Protocol):
-    """A provider that must see the corpus first (TF-IDF): its identity then covers what it saw."""
+    """A provider that must see the corpus first (TF-IDF). Its identity covers what it saw."""
 
     def fit(self, documents: Sequence[str]) -> None:
         """Learns from the documents, before any of them is embedded."""
@@ -157,25 +157,25 @@ class Fitted(Protocol):
 
 @runtime_checkable
 class InFiles(Protocol):
-    """A provider whose vectors are in files already: they are read from there and copied nowhere."""
+    """A provider whose vectors are already in files, which are read in place."""
 
     def rows_of(self, ids: Sequence[str], role: Role) -> npt.NDArray[np.int64]:
-        """The number of each id's row. Raises EmbeddingFailed for an id that has none."""
+        """The row number of each id. Raises EmbeddingFailed if an id has none."""
 
     def rows(self, numbers: npt.NDArray[np.int64], role: Role) -> Vectors:
-        """The rows of these numbers, checked as every answer is."""
+        """The rows with these numbers, checked like every answer."""
 
 
 @runtime_checkable
 class TokenProvider(Protocol):
-    """A provider that can also give a vector for each token, for late interaction."""
+    """A provider that also returns one vector per token, for late interaction."""
 
     def embed_tokens(self, texts: Sequence[str], role: Role) -> TokenBatch:
-        """Unit vectors, at least one for each text."""
+        """Unit vectors, at least one per text."""
 
 
-def checked(batch: EmbeddingBatch, texts: Sequence[str], card: ModelCard) -> EmbeddingBatch:
-    """The promise of every provider, enforced in one place: count, dimension, finite, not all zero."""
+def check_batch(batch: EmbeddingBatch, texts: Sequence[str], card: ModelCard) -> EmbeddingBatch:
+    """Checks every provider's answer: count, dimension, finite, not all zero."""
     vectors = batch.vectors
     if vectors.ndim != 2 or len(vectors) != len(texts):
         raise EmbeddingFailed(
@@ -185,12 +185,12 @@ def checked(batch: EmbeddingBatch, texts: Sequence[str], card: ModelCard) -> Emb
         raise EmbeddingFailed(f"{card.name} answered {vectors.shape[1]} dimensions, expected {card.dimensions}")
     if not np.isfinite(vectors).all():
         row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
-        raise EmbeddingFailed(f"{card.name} answered NaN or infinity for text {row + 1} ({_shown(texts[row])})")
+        raise EmbeddingFailed(f"{card.name} answered NaN or infinity for text {row + 1} ({_quote(texts[row])})")
     if not vectors.any(axis=1).all():
         row = int(np.flatnonzero(~vectors.any(axis=1))[0])
-        raise EmbeddingFailed(f"{card.name} answered a zero vector for text {row + 1} ({_shown(texts[row])})")
+        raise EmbeddingFailed(f"{card.name} answered a zero vector for text {row + 1} ({_quote(texts[row])})")
     return batch
 
 
-def _shown(text: str) -> str:
+def _quote(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "...")

@@ -1,4 +1,4 @@
-"""BERT as an ONNX graph, written straight from the weights: torch is not needed to run the model."""
+"""BERT as an ONNX graph, written directly from the weights, without torch."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 Precision = Literal["fp32", "int8"]
 
-# Part of the file's name: raise it when the graph changes, and an old one is written anew instead of being used.
+# Part of the file's name. Raise it when the graph changes, so that old files are not reused.
 GRAPH_VERSION = 1
 _CONTRIB = "com.microsoft"
 
 
 class Bert(msgspec.Struct, frozen=True, kw_only=True):
-    """The sizes that the weights don't say themselves."""
+    """Sizes that the weights don't contain."""
 
     layers: int
     heads: int
@@ -29,14 +29,14 @@ class Bert(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_graph(weights: Mapping[str, Array], target: Path, shape: Bert) -> None:
-    """Token ids and their mask in, pooled vectors of length 1 out; without pooling, one for each token."""
+    """Token ids and mask in, pooled unit vectors out; without pooling, one per token."""
     import onnx
 
     onnx.save(_Writer(weights, shape).model(), str(target))
 
 
 class _Writer:
-    """One graph in the making. The fused operators are exact (GELU by erf) and only save passes over memory."""
+    """Builds one graph. The fused operators are exact (GELU by erf) and only save memory passes."""
 
     def __init__(self, weights: Mapping[str, Array], shape: Bert) -> None:
         self.weights, self.shape = weights, shape
@@ -67,7 +67,7 @@ class _Writer:
         return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
     def _embeddings(self) -> str:
-        """All texts are of segment 0, so its row is part of every position's."""
+        """All texts are of segment 0, so its row is added to every position."""
         prefix = "embeddings."
         words = self._weight(f"{prefix}word_embeddings.weight")
         segment = self.weights[f"{prefix}token_type_embeddings.weight"][0]
@@ -88,7 +88,7 @@ class _Writer:
         return self._skip_norm(dense, self._matmul(f"{dense}dense.weight", active), attended)
 
     def _attention(self, prefix: str, hidden: str) -> str:
-        """One product for query, key and value, side by side, as the fused operator wants them."""
+        """One product for query, key and value side by side, as the fused operator expects."""
         parts = ("query", "key", "value")
         weight = np.concatenate([self.weights[f"{prefix}{part}.weight"].T for part in parts], axis=1)
         bias = np.concatenate([self.weights[f"{prefix}{part}.bias"] for part in parts])
@@ -98,7 +98,7 @@ class _Writer:
         return self._node("Attention", inputs, f"{prefix}out", domain=_CONTRIB, num_heads=self.shape.heads)
 
     def _int8_attention(self, prefix: str, hidden: str, weight: Array, bias: Array) -> str:
-        """The product apart, since the fused operator's own int8 form takes one scale for the whole batch."""
+        """A separate product, because the fused operator's int8 form uses one scale for the whole batch."""
         product = self._int8_product(f"{prefix}product", weight, hidden)
         parts = [f"{prefix}part{n}" for n in range(3)]
         sizes = self._constant("thirds", np.array([weight.shape[0]] * 3, dtype=np.int64))
@@ -107,10 +107,10 @@ class _Writer:
         return self._node("MultiHeadAttention", inputs, f"{prefix}out", domain=_CONTRIB, num_heads=self.shape.heads)
 
     def _int8_product(self, name: str, weight: Array, inner: str) -> str:
-        """Bytes times bytes: a scale for each column of the weight and, worked out on the way, one for each token.
+        """Int8 product: one scale per column of the weight, and one per token, computed on the fly.
 
-        The scale is a token's own, so that its vector depends on no other text: onnxruntime's ready-made dynamic
-        quantisation has one scale for the whole batch. Unsigned tokens, since the signed product is far slower.
+        A scale per token makes vectors independent of the batch. onnxruntime's dynamic quantisation has one scale per
+        batch. Tokens are unsigned because the signed product is far slower.
         """
         scale = np.abs(weight).max(axis=0) / 127
         steps = self._constant(f"{name}.steps", np.round(weight / scale).astype(np.int8))
@@ -140,7 +140,7 @@ class _Writer:
         return self._node("Gather", [hidden, self._constant("first", np.array(0, dtype=np.int64))], "pooled", axis=1)
 
     def _sum(self, hidden: str) -> str:
-        """Over the real tokens: the mean's divisor would cancel out at length 1."""
+        """The sum over real tokens. The mean's divisor cancels out at unit length."""
         from onnx import TensorProto
 
         texts_axis, columns_axis = (self._constant(f"axis{n}", np.array([n], dtype=np.int64)) for n in (1, 2))
@@ -168,7 +168,7 @@ class _Writer:
         return name
 
     def _node(self, kind: str, inputs: list[str], name: str, others: Sequence[str] = (), **how: Any) -> str:
-        """Adds a node and returns its first output, which has the node's name."""
+        """Adds a node and returns its first output, which is named after the node."""
         from onnx import helper
 
         self.nodes.append(helper.make_node(kind, inputs, [name, *others], name=name, **how))

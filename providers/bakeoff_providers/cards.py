@@ -1,4 +1,4 @@
-"""Model cards: what a provider knows of a model, bent to what the line-up says. One rule for every adapter."""
+"""Model cards: what is known about a model, overridden by the line-up."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Prompt = str | Mapping[str, str]  # a template, or {"name": one of the model's o
 
 FREE = Price(usd_per_million_tokens=0.0, seen="2026-11", source="runs on your own machine")
 
-# Open models whose authors ask for a text before each input, by a part of the name: (document, query).
-# The first that fits counts, so the narrower names stand first. None as the answer: the model wants no prompt.
+# Open models whose authors require prompts, by a part of the name: (document, query).
+# The first match counts, so specific names come first. None: the model wants no prompt.
 FAMILIES: tuple[tuple[str, tuple[str, str] | None], ...] = (
     ("nomic-embed-text", ("search_document: ", "search_query: ")),
     ("mxbai-embed-large", ("", "Represent this sentence for searching relevant passages: ")),
@@ -34,7 +34,7 @@ FAMILIES: tuple[tuple[str, tuple[str, str] | None], ...] = (
     ("bge-large-en", ("", "Represent this sentence for searching relevant passages: ")),
 )
 
-# What else these were trained with, under their authors' names (the models' cards on the hub).
+# Further prompts they were trained with, by their authors' names (from the models' cards).
 _NAMED: tuple[tuple[str, dict[str, str]], ...] = (
     ("nomic-embed-text", {"clustering": "clustering: ", "classification": "classification: "}),
     (
@@ -52,18 +52,18 @@ _NAMED: tuple[tuple[str, dict[str, str]], ...] = (
 
 
 def price(usd: float, seen: str, source: str) -> Price:
-    """A list price, and the month in which somebody looked it up."""
+    """A list price, with the month it was looked up."""
     return Price(usd_per_million_tokens=usd, seen=seen, source=source)
 
 
 def family_prompts(model: str) -> tuple[str, str] | None:
-    """The (document, query) prompts that an open model was trained with; None when none are known for that name."""
+    """The (document, query) prompts that an open model was trained with; None if unknown."""
     name = model.lower()
     return next((prompts for part, prompts in FAMILIES if part in name), None)
 
 
-def known_card(model: str, cards: Sequence[ModelCard], otherwise: ModelCard) -> ModelCard:
-    """The card of that name (a tag such as `:latest` aside), or an open one that promises no dimensions."""
+def find_card(model: str, cards: Sequence[ModelCard], otherwise: ModelCard) -> ModelCard:
+    """The card of that name (ignoring a tag such as `:latest`), or an open one without dimensions."""
     for name in (model, model.partition(":")[0]):
         for card in cards:
             if card.name == name:
@@ -76,7 +76,7 @@ def known_card(model: str, cards: Sequence[ModelCard], otherwise: ModelCard) -> 
 
 
 def check_prompt(prompt: object, option: str) -> None:
-    """A template has the text once at most; a table names one prompt."""
+    """Checks that a template has the text at most once, and that a table names one prompt."""
     if isinstance(prompt, str):
         if prompt.count(TEXT) > 1:
             raise InputError(f"has {TEXT} more than once", place=option, remedy="the text can stand in one place only")
@@ -84,8 +84,8 @@ def check_prompt(prompt: object, option: str) -> None:
         raise InputError("is no prompt", place=option, remedy=f'a text such as "query: {TEXT}", or {{ name = "…" }}')
 
 
-def named_prompt(name: str, known: Mapping[str, str], model: str, option: str) -> str:
-    """One of the model's own prompts, by its name."""
+def find_prompt(name: str, known: Mapping[str, str], model: str, option: str) -> str:
+    """One of the model's own prompts, by name."""
     if name not in known:
         remedy = nearest(name, list(known)) if known else "give the text itself"
         raise InputError(f"{model} has no prompt called {name!r}", place=option, remedy=remedy)
@@ -103,7 +103,7 @@ def _prompt_text(card: ModelCard, prompt: Prompt | None, option: str) -> str | N
         if card.document_prompt or card.query_prompt
         else {}
     )
-    return named_prompt(prompt["name"], {**roles, **card.prompts}, card.name, option)
+    return find_prompt(prompt["name"], {**roles, **card.prompts}, card.name, option)
 
 
 def overridden(
@@ -119,7 +119,7 @@ def overridden(
     tokens_per_minute: int | None = None,
     price: float | None = None,
 ) -> ModelCard:
-    """The card with what the line-up says in place of what is known; impossible values are input errors."""
+    """The card with the line-up's values. Impossible values are InputErrors."""
     counts = {
         "dimensions": dimensions,
         "context": context,

@@ -1,4 +1,4 @@
-"""Code that is not part of Bakeoff: loaded from a file, and named by its content so that no cache mixes versions."""
+"""User code: loaded from a file and identified by its content, so that caches never mix versions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.registry import installed_state, nearest
+from bakeoff_providers.registry import nearest, snapshot_packages
 from bakeoff_providers.stopping import ends_run
 
 OURS = ("bakeoff_providers", "bakeoff")
@@ -32,7 +32,7 @@ def file_reference(text: str) -> tuple[str, str] | None:
 
 
 def load_from_file(file: Path | str, name: str) -> Any:
-    """A function or class of a Python file; what the file raises while it is read is said with its place."""
+    """A function or class of a Python file. Errors raised by the file are reported with their place."""
     path = Path(file).expanduser().resolve()
     if not path.is_file():
         raise InputError("no such file", file=path, remedy="paths are relative to the line-up")
@@ -47,7 +47,7 @@ def load_from_file(file: Path | str, name: str) -> Any:
 
 
 def _module(path: Path) -> ModuleType:
-    """Read anew whenever its content changed; modules beside it can be imported by it."""
+    """Reloaded when its content changes. It can import modules beside it."""
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
     name = f"bakeoff_own_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}_{digest}"
     if name in sys.modules:
@@ -71,9 +71,9 @@ def _module(path: Path) -> ModuleType:
 
 
 def code_identity(code: object) -> dict[str, str] | None:
-    """What names this class or function: nothing where it is ours, else a revision, else a hash of its source.
+    """The identity of a class or function: nothing for ours, else a revision, else a hash of its source.
 
-    None where no source can be had: then nothing that it makes may be kept.
+    None if there is no source. Its results must not be cached then.
     """
     module = inspect.getmodule(code)
     package = (module.__name__ if module else "").partition(".")[0]
@@ -89,7 +89,7 @@ def code_identity(code: object) -> dict[str, str] | None:
     if source is None or not Path(source).is_file():
         return None
     identity = {"code": _hash(_files(Path(source), package))}
-    for distribution in _distributions(installed_state()).get(package, ())[:1]:
+    for distribution in _distributions(snapshot_packages()).get(package, ())[:1]:
         try:
             identity["distribution"] = f"{distribution} {version(distribution)}"
         except PackageNotFoundError:
@@ -99,12 +99,12 @@ def code_identity(code: object) -> dict[str, str] | None:
 
 @lru_cache(maxsize=1)
 def _distributions(state: object) -> Mapping[str, list[str]]:  # noqa: ARG001 - what was read depends on it
-    """Import name → the distributions that bring it. Reading them takes a third of a second."""
+    """Import name → distributions that provide it. Reading them takes a third of a second."""
     return packages_distributions()
 
 
 def _files(source: Path, package: str) -> list[Path]:
-    """All modules of the package that a file belongs to; a file that belongs to none stands for itself."""
+    """All modules of the file's package; a file without a package stands alone."""
     if not (source.parent / "__init__.py").is_file():
         return [source]
     folder = next((parent for parent in source.parents if parent.name == package), source.parent)

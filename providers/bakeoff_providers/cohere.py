@@ -30,12 +30,12 @@ class _Vectors(msgspec.Struct, frozen=True):
     float: list[list[builtins.float]]
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _CohereAnswer(msgspec.Struct, frozen=True):
     embeddings: _Vectors
 
 
 class Cohere(Hosted):
-    """Cohere's hosted models; embed-v4.0 unless another is named.
+    """Cohere's hosted models; default: embed-v4.0.
 
     Documents and queries are distinguished by `input_type`, which the service requires.
     """
@@ -58,7 +58,7 @@ class Cohere(Hosted):
     )
     open_card = open_card(batch_items=96)
     embeds_nothing = "(command|rerank-|c4ai-)"
-    shape = _Answer
+    shape = _CohereAnswer
 
     def _connect(self, key: str) -> Any:
         import cohere

@@ -24,7 +24,7 @@ from bakeoff_providers.options import Transport
 from bakeoff_providers.registry import nearest
 from bakeoff_providers.shared_options import OneModel
 
-# Padded tokens a pass: enough for the matrix products to be efficient, few enough for the caches.
+# Padded tokens per pass: enough for efficient matrix products, few enough for the caches.
 _PASS_TOKENS = 512
 
 
@@ -48,9 +48,9 @@ class Encoder(Provider):
         *,
         model: OneModel = None,
         threads: Annotated[
-            int | None, "passes that run side by side; one per core if left out", msgspec.Meta(ge=1, le=1024), Transport
+            int | None, "parallel passes; default: one per core", msgspec.Meta(ge=1, le=1024), Transport
         ] = None,
-        compute: Annotated[Precision, "int8 multiplies bytes: about twice as fast, vectors a little off"] = "fp32",
+        compute: Annotated[Precision, "int8 = about twice as fast, slightly different vectors"] = "fp32",
     ) -> None:
         if model not in (None, self.default_model):
             raise InputError(f"unknown model {model!r}", place=self.name, remedy=f"known: {self.default_model}")
@@ -64,23 +64,23 @@ class Encoder(Provider):
 
     @classmethod
     def needs(cls, **options: Any) -> Needs:
-        """The libraries, and the weights."""
+        """The libraries and the weights."""
         return replace(super().needs(**options), weights=cls.name)
 
     @abstractmethod
     def _read_weights(self, path: Path) -> Mapping[str, Array]:
-        """The tensors of the weights file, under BERT's names."""
+        """The tensors of the weights file, with BERT's names."""
 
     @abstractmethod
     def _read_tokenizer(self, folder: Path) -> Any:
-        """The model's own tokenizer; padding and truncation are set here."""
+        """The model's own tokenizer. Padding and truncation are set here."""
 
     def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
-        """The weights' own hash is the revision."""
+        """The weights' hash is the revision."""
         return {**super().identity(role), "revision": self._sha[:12], "precision": self.compute}
 
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:  # noqa: ARG002 - one space for both roles
-        """Runs texts of like length together, so that little is padded, and puts the vectors back in order."""
+        """Groups texts of similar length to avoid padding, and restores their order."""
         encodings = self._tokenizer.encode_batch(list(texts))
         ids = [encoding.ids for encoding in encodings]
         vectors: Vectors = np.empty((len(ids), self.card.dimensions or 0), dtype=np.float32)
@@ -90,10 +90,10 @@ class Encoder(Provider):
         return EmbeddingBatch(vectors, tokens=sum(map(len, ids)), truncated=truncated)
 
     def embed_tokens(self, texts: Sequence[str], role: Role) -> TokenBatch:  # noqa: ARG002 - one space for both roles
-        """The last layer's vector of each token at length 1. The special tokens at the ends are left out.
+        """The last layer's unit vector per token, without the special tokens.
 
-        Neither model was trained for this: no marker before queries and documents, no padding of queries with masks,
-        and punctuation stays. A text without any token keeps its special ones.
+        Neither model was trained for this: there are no query or document markers, queries are not padded with masks,
+        and punctuation stays. A text without tokens keeps its special ones.
         """
         encodings = self._tokenizer.encode_batch(list(texts))
         ids = [encoding.ids for encoding in encodings]
@@ -106,20 +106,20 @@ class Encoder(Provider):
         return TokenBatch(vectors, tokens=sum(map(len, ids)), truncated=truncated)
 
     def _run_all(self, session: Any, ids: Sequence[Sequence[int]]) -> Iterator[tuple[list[int], Vectors]]:
-        """Passes side by side; the session is loaded before several threads ask for it."""
+        """Runs passes in parallel. The session is loaded before the threads need it."""
         passes = list(_passes([len(row) for row in ids]))
         side_by_side = self._pool.map if len(passes) > 1 else map
         answers = side_by_side(lambda rows: _run(session, [ids[row] for row in rows]), passes)
         return zip(passes, answers, strict=True)
 
     def count_tokens(self, text: str) -> int:
-        """The model's own, those at the ends included, also of a text that is too long for it."""
+        """The model's own count, special tokens included, also for texts that are too long."""
         encoding = self._tokenizer.encode(text)
         ends = int(sum(encoding.special_tokens_mask))
         return int(len(encoding.ids) + sum(len(rest.ids) - ends for rest in encoding.overflowing))
 
     def close(self) -> None:
-        """Frees the weights in memory and the threads; the next embed() would load them again."""
+        """Frees the weights and threads. The next embed() loads them again."""
         self.__dict__.pop("_session", None)
         self.__dict__.pop("_token_session", None)
         if pool := self.__dict__.pop("_pool", None):
@@ -127,7 +127,7 @@ class Encoder(Provider):
 
     @property
     def _sha(self) -> str:
-        return weights.known(self.name).files[self.weights_file]
+        return weights.find_weights(self.name).files[self.weights_file]
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -142,23 +142,23 @@ class Encoder(Provider):
 
     @cached_property
     def _session(self) -> Any:
-        return self._loaded(self.shape)
+        return self._load_session(self.shape)
 
     @cached_property
     def _token_session(self) -> Any:
-        return self._loaded(msgspec.structs.replace(self.shape, pooling="none"))
+        return self._load_session(msgspec.structs.replace(self.shape, pooling="none"))
 
-    def _loaded(self, shape: Bert) -> Any:
+    def _load_session(self, shape: Bert) -> Any:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        # Beyond the basic level it would put back the slow fusion that the graph avoids.
+        # Above the basic level it would restore the slow fusion that the graph avoids.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
         return onnxruntime.InferenceSession(str(self._graph(shape)), options, providers=["CPUExecutionProvider"])
 
     def _graph(self, shape: Bert) -> Path:
-        """The graph beside the weights, written once; its name says which graph of which weights it is."""
+        """The graph beside the weights, written once. Its name identifies the graph and the weights."""
         folder = weights.locate(self.name)
         kind = ("" if self.compute == "fp32" else f"-{self.compute}") + "-tokens" * (shape.pooling == "none")
         graph = folder / f"graph-v{GRAPH_VERSION}-{self._sha[:12]}{kind}.onnx"
@@ -172,7 +172,7 @@ class Encoder(Provider):
 
 
 def _cores() -> int:
-    """The cores this process may use, which in a container are fewer than the machine has."""
+    """The cores this process may use, which may be fewer in a container."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

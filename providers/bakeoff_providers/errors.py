@@ -1,4 +1,4 @@
-"""Everything that may go wrong and has a remedy. Anything else that is raised is a bug of ours."""
+"""Errors that have a remedy. Anything else that is raised is a bug."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _PATH = re.compile(rf"(?<!\S)(?:\${_MORE}+|[\w-]+(?:\.[^\s.\[\],]+)*\[\d+\]{_MOR
 
 
 class BakeoffError(Exception):
-    """The root: its text is written for the person at the terminal, so no traceback is needed."""
+    """The base class. Messages are written for the user, so no traceback is needed."""
 
 
 def place_words(path: str) -> str:
-    """A path into a file as a reader counts: `$.contender[1].store` is `contender 2, store`."""
+    """A path into a file in words, counting from 1: `$.contender[1].store` is `contender 2, store`."""
     return _PATH.sub(_in_words, path)
 
 
@@ -31,9 +31,9 @@ def _in_words(match: re.Match[str]) -> str:
 
 
 class InputError(BakeoffError):
-    """Something the user gave is wrong: says where, what was expected, and what to do about it.
+    """Invalid user input: where it is, what was expected, and what to do.
 
-    A place may be a path such as `$.contender[1]`; it is shown as a reader counts.
+    A place may be a path such as `$.contender[1]`, which is displayed in words.
     """
 
     def __init__(self, problem: str, *, file: Path | str | None = None, place: str = "", remedy: str = "") -> None:
@@ -43,11 +43,11 @@ class InputError(BakeoffError):
 
 
 class Unavailable(BakeoffError):
-    """A contender can't run here (no key, no library, no weights, no server): its row says so, the others go on."""
+    """A contender can't run here (no key, library, weights or server). Only its row fails."""
 
 
 class BrokenPlugin(Unavailable):
-    """Another package offers a plug-in that can't be loaded: `package` has its version, `place` is the entry point."""
+    """Another package's plug-in can't be loaded. `package` includes the version, `place` is the entry point."""
 
     def __init__(self, noun: str, name: str, package: str, place: str, cause: str) -> None:
         self.name, self.package, self.place, self.cause = name, package, place, cause
@@ -55,15 +55,15 @@ class BrokenPlugin(Unavailable):
 
 
 class EmbeddingFailed(BakeoffError):
-    """A provider gave no usable vectors, and asking again would not help."""
+    """A provider returned no usable vectors, and a retry would not help."""
 
 
 class StoreError(BakeoffError):
-    """A store answered what can't be used, or can't hold these vectors: its row says so, the others go on."""
+    """A store returned something unusable, or can't hold these vectors. Only its row fails."""
 
 
 class CallFailed(BakeoffError):
-    """One call to a provider failed; `retryable` and `retry_after` are what the one retry policy needs to know."""
+    """A call to a provider failed. `retryable` and `retry_after` are for the retry policy."""
 
     def __init__(
         self, message: str, *, status: int | None = None, retryable: bool = False, retry_after: float | None = None
@@ -73,9 +73,9 @@ class CallFailed(BakeoffError):
 
 
 class AnswerUnusable(CallFailed):
-    """An answer came, and is charged for, that nobody can use."""
+    """An answer arrived and is charged, but is unusable."""
 
 
 def is_panic(error: BaseException) -> bool:
-    """Whether a library in Rust gave up: what it raises then is no Exception."""
+    """Whether a Rust library panicked, which raises no Exception."""
     return type(error).__name__ == "PanicException"

@@ -1,4 +1,4 @@
-"""Every SDK fails in its own words; the one retry policy needs one: status, whether to try again, and when."""
+"""Turns SDK errors into ours, with what the retry policy needs: status, whether to retry, and when."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 
 from bakeoff_providers.answers import RefusedAnswer
 from bakeoff_providers.errors import AnswerUnusable, BakeoffError, CallFailed, EmbeddingFailed
-from bakeoff_providers.secrets import scrubbed
+from bakeoff_providers.secrets import scrub
 
 RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, *range(520, 525), 529})
-# Exceptions are recognised by name: httpx and httpx2 have separate classes of the same names, and none is imported.
+# Matched by name: httpx and httpx2 have separate classes of the same names, and none is imported.
 TRANSPORT = frozenset(
     {
         "TransportError",  # httpx, httpx2, google.auth
@@ -34,7 +34,7 @@ TRANSPORT = frozenset(
         "TryAgain",
     }
 )
-# Under one of the above, but the same on every try: the address or the certificate is wrong.
+# Subclasses of the above that fail on every try: the address or the certificate is wrong.
 HOPELESS = frozenset(
     {
         "CertificateError",
@@ -51,7 +51,7 @@ HOPELESS = frozenset(
 WORDS = {400: "bad request", 401: "not authorised", 403: "forbidden", 404: "not found", 413: "too large"}
 WORDS |= {408: "timed out", 422: "not accepted", 429: "too many requests", 500: "server error"}
 WORDS |= {502: "bad gateway", 503: "unavailable", 504: "gateway timed out", 529: "overloaded"}
-# A text that is too long stays too long: some servers (llama.cpp) call that an error of theirs, which would be retried.
+# A text stays too long. Some servers (llama.cpp) report it as their own error, which would be retried.
 TOO_LONG = re.compile(
     r"\b(input|text|prompt|sequence|tokens?)\b.*\b(too (large|long)|exceeds?|longer than)\b", re.IGNORECASE
 )
@@ -63,17 +63,17 @@ GRPC |= {"RESOURCE_EXHAUSTED": 429, "INTERNAL": 500, "UNAVAILABLE": 503, "DEADLI
 def failure(
     error: Exception, *, who: str, secrets: Iterable[str] = (), hints: Mapping[int, str] | None = None
 ) -> BakeoffError:
-    """What the caller raises in place of an SDK's exception. `hints` are remedies, by the status that they remedy."""
+    """Our error for an SDK's exception. `hints` are remedies by status."""
     if isinstance(error, BakeoffError):
         return error
     chain = tuple(_chain(error))
     if refused := next((link for link in chain if isinstance(link, RefusedAnswer)), None):
-        message = f"{who}: refused {scrubbed(str(refused), secrets)}"
+        message = f"{who}: refused {scrub(str(refused), secrets)}"
         status = refused.status_code
         return EmbeddingFailed(message) if status is None else CallFailed(message, status=status)
     status = next((code for link in chain if (code := _status(link)) is not None), None)
     body = next((content for link in chain if (content := _body(link)) is not None), None)
-    said = scrubbed(_said(error, chain, body), secrets)
+    said = scrub(_extract_message(error, chain, body), secrets)
     if status is not None and not 200 <= status < 300:
         too_long = status in (400, 413, 422, 500) and TOO_LONG.search(said) is not None
         retryable = status in RETRYABLE and not too_long and not _out_of_money(body, said)
@@ -86,19 +86,19 @@ def failure(
         return CallFailed(message, status=status, retryable=retryable, retry_after=_retry_after(chain, body))
     names = {name for link in chain for name in _names(link)}
     if "JSONDecodeError" in names:
-        return AnswerUnusable(f"{who}: the answer broke off or is no JSON", status=status, retryable=True)
+        return AnswerUnusable(f"{who}: the answer is truncated or not JSON", status=status, retryable=True)
     if hopeless := names & HOPELESS:
         return CallFailed(f"{who}: {sorted(hopeless)[0]}: {said}", status=status)
     if names & TRANSPORT or isinstance(error, OSError):
         kind = "no answer in time" if any("timeout" in name.lower() for name in names) else "connection failed"
-        said = scrubbed(str(error.__cause__ or error), secrets)
+        said = scrub(str(error.__cause__ or error), secrets)
         return CallFailed(f"{who}: {kind}: {said}", status=status, retryable=True)
-    first_line = scrubbed(f"{error}".partition("\n")[0], secrets)
+    first_line = scrub(f"{error}".partition("\n")[0], secrets)
     return EmbeddingFailed(f"{who}: unreadable answer ({type(error).__name__}: {first_line})")
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds to wait as a server asks for them: milliseconds, seconds, or an HTTP date."""
+    """The server's requested wait in seconds, from milliseconds, seconds, or an HTTP date."""
     wanted = {str(name).lower(): str(value).strip() for name, value in headers.items()}
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         value = wanted.get(name, "")
@@ -113,9 +113,9 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The exception and what lay behind it, once each: ollama hides the response in `__context__`.
+    """The exception and its causes, once each. ollama hides the response in `__context__`.
 
-    It ends at an error of ours: that is an earlier call, in whose handling this one was made.
+    It stops at one of our own errors, which belongs to an earlier call.
     """
     waiting: list[BaseException | None] = [error]
     seen: set[int] = set()
@@ -151,19 +151,19 @@ def _status(error: BaseException) -> int | None:
 
 
 def _body(error: BaseException) -> Any:
-    """The parsed body of the answer, wherever this SDK keeps it."""
+    """The parsed body of the answer, wherever the SDK keeps it."""
     for attribute in ("json_body", "body", "details"):
         value = getattr(error, attribute, None)
         if isinstance(value, (dict, list)) and value:
             return value
     try:
         return json.loads(error.response.text)  # type: ignore[attr-defined]
-    except Exception:  # no response, an unread one, or no JSON: then there is no body to look into
+    except Exception:  # no response, an unread one, or no JSON
         return None
 
 
-def _said(error: BaseException, chain: tuple[BaseException, ...], body: Any) -> str:
-    """The server's own sentence if it sent one, otherwise the exception's."""
+def _extract_message(error: BaseException, chain: tuple[BaseException, ...], body: Any) -> str:
+    """The server's own message if it sent one, else the exception's."""
     inner = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(inner, dict):
         inner = inner.get("message") or inner.get("detail") or inner.get("error")
@@ -187,6 +187,6 @@ def _retry_after(chain: tuple[BaseException, ...], body: Any) -> float | None:
             headers = getattr(holder, "headers", None)
             if isinstance(headers, Mapping) and (seconds := retry_after(headers)) is not None:
                 return seconds
-    # Gemini sends no header but a RetryInfo among the details of the body.
+    # Gemini sends no header, but a RetryInfo in the body's details.
     delay = re.search(r"retry_?delay\W+(\d+(?:\.\d+)?)s", repr(body), re.IGNORECASE)
     return float(delay[1]) if delay else None

@@ -18,7 +18,7 @@ _WORD = re.compile(r"\w+")
 
 
 class Fake(Provider):
-    """No model, for trials: words and character 3-grams are hashed, so that texts that share words are near."""
+    """No model, for trials: hashed words and character 3-grams, so that texts with shared words are close."""
 
     name: ClassVar[str] = "fake"
     default_model: ClassVar[str] = "hash"
@@ -42,7 +42,7 @@ class Fake(Provider):
         return {**super().identity(role), "revision": "1", "seed": self.seed}
 
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:  # noqa: ARG002 - both roles share a space
-        """Signed counts of the features, scaled to length 1; words are counted as tokens."""
+        """Signed feature counts, scaled to unit length. Tokens are words."""
         vectors: Vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         tokens = 0
         for row, text in enumerate(texts):
@@ -52,12 +52,12 @@ class Fake(Provider):
         return EmbeddingBatch(vectors, tokens=tokens)
 
     def _vector(self, text: str, words: Sequence[str]) -> Vectors:
-        """The counts are whole numbers, so the rounding is the same everywhere and a zero is really a zero."""
+        """Counts are integers, so rounding is the same everywhere and zeros are exact."""
         counts = np.zeros(self.dimensions, dtype=np.int64)
         for word in words:
             for position, sign in _places(word, self.seed, self.dimensions):
                 counts[position] += sign
-        if not counts.any():  # no word in it, or all its features cancelled out
+        if not counts.any():  # no word, or all features cancelled out
             position, sign = _place(f"text:{text}", self.seed, self.dimensions)
             counts[position] = sign
         vector: Vectors = (counts / np.sqrt(float(counts @ counts))).astype(np.float32)
@@ -70,7 +70,7 @@ def _places(word: str, seed: int, dimensions: int) -> tuple[tuple[int, int], ...
 
 
 def _features(word: str) -> Iterator[str]:
-    """The word itself and its 3-grams; the edges are marked, so that a prefix differs from a middle."""
+    """The word and its 3-grams. Edges are marked, so that a prefix differs from an infix."""
     yield f"word:{word}"
     edged = f"<{word}>"
     for start in range(len(edged) - 2):
@@ -78,7 +78,7 @@ def _features(word: str) -> Iterator[str]:
 
 
 def _place(feature: str, seed: int, dimensions: int) -> tuple[int, int]:
-    """Eight bytes of BLAKE2b: the lowest bit is the sign, the others the position."""
+    """Eight bytes of BLAKE2b: the lowest bit is the sign, the rest the position."""
     digest = hashlib.blake2b(f"{seed}:{feature}".encode(errors="surrogatepass"), digest_size=8).digest()
     number = int.from_bytes(digest, "little")
     return (number >> 1) % dimensions, 1 if number & 1 else -1

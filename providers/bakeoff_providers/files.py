@@ -1,6 +1,6 @@
-"""The one way in which a file gets its name: it appears whole, or not at all; a disk that refuses is bad input.
+"""Atomic file writes. A disk that refuses is an InputError.
 
-Locks on files never wait, and end with the process that holds them, however it ends.
+File locks never wait, and end with the process that holds them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bakeoff_providers.errors import InputError
 
 
 def try_lock(handle: int, *, shared: bool = False) -> bool | None:
-    """Takes the file's lock: False where another process holds it, None where there are no such locks here."""
+    """Takes the file's lock. False if another process holds it, None if the system has no such locks."""
     try:
         import fcntl
     except ImportError:
@@ -32,14 +32,14 @@ def try_lock(handle: int, *, shared: bool = False) -> bool | None:
 
 
 def is_at(handle: int, path: Path) -> bool:
-    """Whether this file is still the one that its path leads to: it may have been removed before it was locked."""
+    """Whether the path still leads to this file, which may have been removed before it was locked."""
     try:
         return os.path.samestat(os.fstat(handle), path.stat())
     except FileNotFoundError:
         return False
 
 
-# What a disk or a folder refuses; an error of the network has none of these.
+# Errors of a disk or folder; network errors are not among them.
 _REFUSED = (
     errno.ENOSPC, errno.EROFS, errno.EFBIG, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EIO, errno.ENAMETOOLONG,
     errno.ENOTDIR, errno.EISDIR, errno.ENOENT, errno.EEXIST, errno.ELOOP, errno.EINVAL,
@@ -52,7 +52,7 @@ _looked_at: set[tuple[Path, int]] = set()
 
 @contextmanager
 def writing(target: Path) -> Iterator[None]:
-    """What the disk refuses within the block is said of this file or folder."""
+    """Reports disk errors within the block for this file or folder."""
     try:
         yield
     except OSError as error:
@@ -63,14 +63,14 @@ def writing(target: Path) -> Iterator[None]:
     except ValueError as error:  # a null byte
         if "null" not in str(error):
             raise
-        raise InputError("is no name that a file may have", file=target, remedy="choose another name") from None
+        raise InputError("is not a valid file name", file=target, remedy="choose another name") from None
 
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """A temporary file beside the target that takes its name only if the block ends well.
+    """A temporary file beside the target, renamed if the block succeeds.
 
-    A reader never sees half a file, not even after a kill.
+    Readers never see half a file, even after a kill.
     """
     with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -84,17 +84,17 @@ def replacing(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def draft_of(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
-    """Makes a file or a folder beside the target, under a name that the next writer here removes if this one is killed.
+    """Creates a draft beside the target. If this process is killed, the next writer removes it.
 
-    It is locked for as long as its writer lives: what can be locked is nobody's any more.
+    It is locked while its writer lives. An unlocked draft is abandoned.
     """
     remove_drafts(target.parent)
     while True:
         draft = target.with_name(f".{target.name}.{os.urandom(4).hex()}{_DRAFT}")
         make(draft)
         try:
-            handle = _locked(draft)
-        except OSError:  # no such locks here: then nobody removes it, either
+            handle = _lock(draft)
+        except OSError:  # no locks here, so nobody removes it either
             handle = None
             break
         if handle is not None:
@@ -107,7 +107,7 @@ def draft_of(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
 
 
 def remove_drafts(folder: Path, below: int = 0) -> None:
-    """What killed writers have left in a folder, and so many levels below; looked for once in a process."""
+    """Removes abandoned drafts in a folder and `below` levels under it, once per process."""
     if (folder, below) in _looked_at:
         return
     _looked_at.add((folder, below))
@@ -122,7 +122,7 @@ def remove_drafts(folder: Path, below: int = 0) -> None:
 
 
 def _remove_if_left(draft: Path) -> None:
-    handle = _locked(draft)
+    handle = _lock(draft)
     if handle is None:
         return
     try:
@@ -134,8 +134,8 @@ def _remove_if_left(draft: Path) -> None:
         os.close(handle)
 
 
-def _locked(path: Path) -> int | None:
-    """The handle that holds its lock; None where another has it or it is gone. Raises where there are no locks."""
+def _lock(path: Path) -> int | None:
+    """The handle that holds the lock; None if another has it or it is gone. Raises if there are no locks."""
     try:
         handle = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
@@ -154,4 +154,4 @@ def _locked(path: Path) -> int | None:
 
 
 def _new_file(path: Path) -> None:
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # less the user's umask
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # minus the user's umask

@@ -21,22 +21,22 @@ from bakeoff_providers.registry import importable
 PRICES = "https://ai.google.dev/gemini-api/docs/pricing"
 FULL = 3072
 Sdk = Literal["google-genai", "google-generativeai"]
-SDKS: dict[Sdk, tuple[str, str]] = {  # the module of each and the extra that installs it, the default first
+SDKS: dict[Sdk, tuple[str, str]] = {  # each SDK's module and extra, the default first
     "google-genai": ("google.genai", "gemini"),
     "google-generativeai": ("google.generativeai", "gemini-legacy"),
 }
 
 
-class _Row(msgspec.Struct, frozen=True):
+class _GeminiVector(msgspec.Struct, frozen=True):
     values: list[float]
 
 
-class _Answer(msgspec.Struct, frozen=True):
-    embeddings: list[_Row]
+class _GeminiVectors(msgspec.Struct, frozen=True):
+    embeddings: list[_GeminiVector]
 
 
 class Gemini(Hosted):
-    """Google's hosted models; gemini-embedding-001 unless another is named.
+    """Google's hosted models; default: gemini-embedding-001.
 
     Both SDKs ask the same service, so which of them did is no part of a vector's identity.
     """
@@ -68,12 +68,12 @@ class Gemini(Hosted):
     )
     open_card = open_card(batch_items=100)
     embeds_nothing = r"(models/)?(gemini-(?!embedding)|gemma-)"
-    shape = _Answer
+    shape = _GeminiVectors
 
     def __init__(
         self,
         *,
-        sdk: Annotated[Sdk | None, "which SDK asks; google-genai where both are installed", Transport] = None,
+        sdk: Annotated[Sdk | None, "SDK to use; default: google-genai if both are installed", Transport] = None,
         **options: Any,
     ) -> None:
         super().__init__(**options)
@@ -81,7 +81,7 @@ class Gemini(Hosted):
 
     @classmethod
     def needs(cls, **options: Any) -> Needs:
-        """One of the two SDKs, or the one that a line-up names."""
+        """One of the two SDKs, or the one named in the line-up."""
         needs = super().needs(**options)
         if (sdk := options.get("sdk")) in SDKS:
             module, extra = SDKS[sdk]
@@ -92,7 +92,7 @@ class Gemini(Hosted):
         return self.needs(sdk=self._sdk_name, key_env=self._key_env, base_url=self._given_url)
 
     def task(self, role: Role) -> str | None:
-        """A model that reads its task from a prompt takes no task type."""
+        """The task type; none for a model that reads its task from a prompt."""
         index = 1 if role is Role.QUERY else 0
         if self._known.document_prompt and self._tasks[index] is None:
             return None
@@ -107,7 +107,7 @@ class Gemini(Hosted):
         return sdk.embed(self.card.name, inputs, self.task(role), self._asked)  # type: ignore[no-any-return]
 
     def _vectors(self, rows: Any) -> Vectors:
-        """Only the full output comes normalised; a shortened one must be."""
+        """Only full-length output is normalised; shortened vectors are normalised here."""
         vectors = super()._vectors(rows)
         if self._asked is None or vectors.ndim != 2:
             return vectors
@@ -116,7 +116,7 @@ class Gemini(Hosted):
 
 
 class Genai:
-    """google-genai. A list of plain strings would come back as one vector: each text is a Content of its own."""
+    """google-genai. Each text is a Content of its own: a list of strings would give one vector."""
 
     def __init__(self, key: str, url: str, timeout: float) -> None:
         genai: Any = import_module("google.genai")
@@ -130,7 +130,7 @@ class Genai:
         self.client = genai.Client(api_key=key, vertexai=False, http_options=options)
 
     def embed(self, model: str, texts: list[str], task: str | None, dimensions: int | None) -> tuple[Any, Any]:
-        """The rows and the tokens of one request."""
+        """The rows and tokens of one request."""
         types = self.types
         answer = self.client.models.embed_content(
             model=model,
@@ -142,13 +142,13 @@ class Genai:
         return rows, getattr(usage, "prompt_token_count", None)
 
     def close(self) -> None:
-        """Closes the connections, where this version of the SDK can."""
+        """Closes the connections, if this SDK version can."""
         if close := getattr(self.client, "close", None):
             close()
 
 
 class _Legacy:
-    """google-generativeai, at its end of support: no token counts, and its retries sit in two places."""
+    """google-generativeai, at its end of support: no token counts, and retries in two places."""
 
     def __init__(self, key: str, url: str, timeout: float) -> None:
         with warnings.catch_warnings():
@@ -166,7 +166,7 @@ class _Legacy:
         session.hooks["response"].append(guard_requests)
 
     def embed(self, model: str, texts: list[str], task: str | None, dimensions: int | None) -> tuple[Any, Any]:
-        """What `embed_content` asks, without its detour over a dict, which doubles the time of a call."""
+        """The request of `embed_content`, without its detour over a dict, which doubles the time."""
         name = model if "/" in model else f"models/{model}"
         common = {"model": name, "task_type": task, "output_dimensionality": dimensions}
         common = {option: value for option, value in common.items() if value is not None}

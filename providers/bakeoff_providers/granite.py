@@ -44,7 +44,7 @@ Floats = npt.NDArray[np.float32]
 
 _MAGIC = b"HMSEMB01"
 _START = len(_MAGIC) + 8
-# BERT's names for the parts of a layer; query, key and value are one tensor in the pack.
+# BERT's names for the parts of a layer. Query, key and value are one tensor in the pack.
 _LAYER = {
     "ao": "attention.output.dense",
     "aln": "attention.output.LayerNorm",
@@ -83,15 +83,15 @@ def read_tokenizer(path: Path) -> str:
 
 
 def read_tensors(path: Path) -> dict[str, Floats]:
-    """All tensors in float32 under BERT's names; row 0 of the positions is the first token's."""
+    """All tensors in float32 with BERT's names. Row 0 of the positions is the first token's."""
     header, start = _header(path)
     data = path.read_bytes()
     at = start + header.tokenizer_len
     if at + sum(tensor.length for tensor in header.tensors) != len(data):
-        raise _damaged(path, "its parts don't add up to the file")
+        raise _damage_error(path, "its parts don't add up to the file")
     tensors: dict[str, Floats] = {}
     for tensor in header.tensors:
-        tensors.update(_renamed(tensor.name, _values(tensor, data[at : at + tensor.length], path)))
+        tensors.update(_rename(tensor.name, _values(tensor, data[at : at + tensor.length], path)))
         at += tensor.length
     positions = "embeddings.position_embeddings.weight"
     tensors[positions] = tensors[positions][header.arch.position_offset :]
@@ -99,32 +99,32 @@ def read_tensors(path: Path) -> dict[str, Floats]:
 
 
 def _header(path: Path) -> tuple[_Header, int]:
-    """The header, and where what follows it begins."""
+    """The header, and the offset after it."""
     with path.open("rb") as stream:
         lead = stream.read(_START)
         if len(lead) < _START or not lead.startswith(_MAGIC):
-            raise _damaged(path, f"does not begin with {_MAGIC.decode()}")
+            raise _damage_error(path, f"does not begin with {_MAGIC.decode()}")
         size = int.from_bytes(lead[len(_MAGIC) :], "little")
         try:
             return msgspec.json.decode(stream.read(size), type=_Header), _START + size
         except (msgspec.DecodeError, OverflowError) as error:
-            raise _damaged(path, f"its header can't be read ({error})") from None
+            raise _damage_error(path, f"its header can't be read ({error})") from None
 
 
 def _values(tensor: _Tensor, data: bytes, path: Path) -> Floats:
-    """Plain floats, or bytes followed by one scale for each group of them within a row."""
+    """Plain floats, or bytes followed by one scale per group within a row."""
     count = int(np.prod(tensor.shape))
     if tensor.dtype == "f32" and tensor.length == 4 * count:
         return np.frombuffer(data, "<f4").reshape(tensor.shape)
     groups = count // tensor.group if tensor.group else 0
     if tensor.dtype != "i8" or not groups or tensor.length != count + 4 * groups:
-        raise _damaged(path, f"{tensor.name} has an unknown layout")
+        raise _damage_error(path, f"{tensor.name} has an unknown layout")
     steps = np.frombuffer(data, np.int8, count).reshape(groups, tensor.group).astype(np.float32)
     scales = np.frombuffer(data, "<f4", groups, offset=count)
     return np.asarray(steps * scales[:, None], dtype=np.float32).reshape(tensor.shape)
 
 
-def _renamed(name: str, values: Floats) -> Iterator[tuple[str, Floats]]:
+def _rename(name: str, values: Floats) -> Iterator[tuple[str, Floats]]:
     """`l0.ao.w` → `encoder.layer.0.attention.output.dense.weight`."""
     if name.endswith("_emb"):
         kind = {"word": "word", "pos": "position", "type": "token_type"}[name.removesuffix("_emb")]
@@ -142,5 +142,5 @@ def _renamed(name: str, values: Floats) -> Iterator[tuple[str, Floats]]:
         yield f"{layer}{_LAYER[where[1]]}.{_KINDS[kind]}", values
 
 
-def _damaged(path: Path, problem: str) -> InputError:
+def _damage_error(path: Path, problem: str) -> InputError:
     return InputError(problem, file=path, remedy="bakeoff models pull granite fetches the pack again")

@@ -1,4 +1,4 @@
-"""What the adapters of all HTTP providers share: options, prompts, and one way to ask for vectors."""
+"""The base of hosted providers: options, prompts, and the request for vectors."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 import numpy as np
 
-from bakeoff_providers.answers import Expected, counted, most_bytes
-from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, checked
-from bakeoff_providers.cards import known_card, overridden
+from bakeoff_providers.answers import Expected, most_bytes, read_count
+from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, check_batch
+from bakeoff_providers.cards import find_card, overridden
 from bakeoff_providers.connection import TIMEOUT, Connection
 from bakeoff_providers.errors import EmbeddingFailed, InputError
 from bakeoff_providers.shared_options import (
@@ -34,14 +34,14 @@ from bakeoff_providers.shared_options import (
 
 
 class Hosted(Connection, Provider):
-    """A provider behind HTTP. An adapter fills in its cards, how to connect, and the one call."""
+    """A provider behind HTTP. An adapter defines its cards, the connection, and the call."""
 
     cards: ClassVar[tuple[ModelCard, ...]] = ()
     open_card: ClassVar[ModelCard] = ModelCard(name="")
     tasks: ClassVar[tuple[str, str] | None] = None
     cuts: ClassVar[bool] = False
-    shape: ClassVar[Any] = None  # of the answer as JSON, types included
-    embeds_nothing: ClassVar[str] = ""  # pattern of the names of the service's chat models and rerankers
+    shape: ClassVar[Any] = None  # of the JSON answer
+    embeds_nothing: ClassVar[str] = ""  # pattern of the service's chat models and rerankers
 
     def __init__(
         self,
@@ -53,14 +53,10 @@ class Hosted(Connection, Provider):
         key_env: KeyEnv = None,
         document_prompt: DocumentPrompt = None,
         query_prompt: QueryPrompt = None,
-        document_task: Annotated[
-            str | None, "task type sent with documents, where the service has them; empty sends none"
-        ] = None,
-        query_task: Annotated[
-            str | None, "task type sent with queries, where the service has them; empty sends none"
-        ] = None,
-        truncate: Annotated[bool | None, "whether the server may cut long texts, where it can; yes if left out"] = None,
-        max_chars: Annotated[int | None, "cut every text to so many characters before it is sent", MANY] = None,
+        document_task: Annotated[str | None, "task type sent with documents, if supported; empty = none"] = None,
+        query_task: Annotated[str | None, "task type sent with queries, if supported; empty = none"] = None,
+        truncate: Annotated[bool | None, "whether the server may truncate long texts; default: yes"] = None,
+        max_chars: Annotated[int | None, "truncate every text to this many characters", MANY] = None,
         context: Context = None,
         batch_items: BatchItems = None,
         batch_tokens: BatchTokens = None,
@@ -71,7 +67,7 @@ class Hosted(Connection, Provider):
         if model and self.embeds_nothing and re.match(self.embeds_nothing, model):
             remedy = f'for example model = "{self.default_model}"'
             raise InputError(f"{model} is not an embedding model", place="model", remedy=remedy)
-        known = known_card(model or self.default_model, self.cards, self.open_card)
+        known = find_card(model or self.default_model, self.cards, self.open_card)
         self.card = overridden(
             known,
             dimensions=dimensions,
@@ -98,16 +94,16 @@ class Hosted(Connection, Provider):
 
     @property
     def model(self) -> str:
-        """As the base says it, for the connection's messages too."""
+        """The model's name, also for the connection's messages."""
         return self.card.name
 
     @property
     def needs_network(self) -> bool:
-        """Not where a free server runs on this machine."""
+        """False if a free server runs on this machine."""
         return not (self.free and self.on_loopback)
 
     def task(self, role: Role) -> str | None:
-        """The task type sent for this role; an empty one in the line-up sends none."""
+        """The task type sent for this role. An empty one in the line-up sends none."""
         if self.tasks is None:
             return None
         index = 1 if role is Role.QUERY else 0
@@ -115,35 +111,35 @@ class Hosted(Connection, Provider):
         return (self.tasks[index] if given is None else given) or None
 
     def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
-        """Adds the task type, what is cut, and a server that is not the provider's own (without its password)."""
+        """Adds the task type, truncation, and a foreign server's address (without its password)."""
         identity = super().identity(role)
         extra = {"task": self.task(role), "truncate": self._truncate, "max_chars": self._max_chars}
         identity |= {name: value for name, value in extra.items() if value is not None}
         if self.foreign:
-            identity["server"] = self.shown_url
+            identity["server"] = self.public_url
         return identity
 
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
-        """One request, whatever comes of it: trying again is the harness's affair."""
+        """One request. The harness retries."""
         if not texts:
             return EmbeddingBatch(np.zeros((0, self.card.dimensions or 0), dtype=np.float32), tokens=0)
-        inputs = [self.card.prompted(text[: self._max_chars], role) for text in texts]
+        inputs = [self.card.apply_prompt(text[: self._max_chars], role) for text in texts]
         cut = sum(len(text) > self._max_chars for text in texts) if self._max_chars else 0
-        sdk = self._connected()
+        sdk = self._get_sdk()
         expected = Expected(most_bytes(len(inputs), self.card.dimensions), self.shape)
-        rows, tokens = self._answered(lambda: self._rows(self._call(sdk, inputs, role), expected), expected)
-        return checked(EmbeddingBatch(self._vectors(rows), counted(tokens), cut), texts, self.card)
+        rows, tokens = self._run_call(lambda: self._rows(self._call(sdk, inputs, role), expected), expected)
+        return check_batch(EmbeddingBatch(self._vectors(rows), read_count(tokens), cut), texts, self.card)
 
     def _rows(self, answer: tuple[Any, Any], expected: Expected) -> tuple[Any, Any]:  # noqa: ARG002 - for adapters
-        """The rows in the order of the texts, for a protocol that numbers them."""
+        """The rows in the order of the texts, for protocols that number them."""
         return answer
 
     @abstractmethod
     def _call(self, sdk: Any, inputs: list[str], role: Role) -> tuple[Any, Any]:
-        """The rows and the tokens as the SDK answers them, unchecked; any exception may pass."""
+        """The SDK's rows and tokens, unchecked. Any exception may be raised."""
 
     def _vectors(self, rows: Any) -> Vectors:
-        """One float32 matrix from what the SDK gave, or a clear refusal of what is none."""
+        """The SDK's rows as a float32 matrix, or a clear error."""
         if not isinstance(rows, (list, tuple, np.ndarray)) or not all(
             isinstance(row, (list, tuple, np.ndarray)) for row in rows
         ):
@@ -159,5 +155,5 @@ class Hosted(Connection, Provider):
 
 
 def open_card(**known: Any) -> ModelCard:
-    """The card of a model that is not listed: the provider's limits, and no promise of dimensions."""
+    """The card of an unlisted model: the provider's limits, unknown dimensions."""
     return msgspec.convert({"name": "", **known}, ModelCard)

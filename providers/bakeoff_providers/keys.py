@@ -1,4 +1,4 @@
-"""Keys from the environment, by the name of their variable: a value that no header can carry is said, not sent."""
+"""Keys from environment variables. A value that can't be sent as a header is reported, not sent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bakeoff_providers.secrets import passwords_in, remember
 VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
 _VARIABLE_ALONE = re.compile(
     r"(?:(?:Bearer|Basic|ApiKey|Api-Key|Key|Token) +)?\$\{[A-Z][A-Z0-9_]*\}", re.IGNORECASE
-)  # the schemes of HTTP
+)  # HTTP schemes
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _SECRET_WORDS = frozenset(
     {
@@ -23,7 +23,7 @@ _SECRET_WORDS = frozenset(
         *("passphrase", "passwd", "password", "passwords", "pwd", "secret", "secrets", "token"),
     }
 )
-# What else is called a key or a token: fields of data, and the marks of tokenizers.
+# Other names with key or token: data fields, and tokenizers' special tokens.
 _OTHER_KEYS = frozenset(
     {
         *("bos", "cache", "cls", "document", "end", "eos", "field", "foreign", "group", "id", "idempotency", "item"),
@@ -37,7 +37,7 @@ _BEFORE_PASS = frozenset({"admin", "db", "login", "user", "x"})  # db_pass is a 
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether an option or a header of this name holds a secret: api_key and X-Pass do, id_key and max_tokens don't."""
+    """Whether an option or header of this name is secret: api_key and X-Pass are, id_key and max_tokens are not."""
     words = [word.lower() for word in _WORD.findall(name)] or [""]
     if len(words) > 1 and words[-1] in ("key", "token"):
         return words[-2] not in _OTHER_KEYS
@@ -47,17 +47,17 @@ def is_secret_name(name: str) -> bool:
 
 
 def names_variable(value: str) -> bool:
-    """Whether a text is nothing but `${NAME}`, after the name of a scheme at most."""
+    """Whether a text is just `${NAME}`, optionally after a scheme."""
     return _VARIABLE_ALONE.fullmatch(value.strip()) is not None
 
 
-def written_secret(options: Mapping[str, Any], path: str = "") -> str | None:
-    """Where a secret is written down in options, as a path into them; None where every one is named as `${NAME}`."""
+def find_secret(options: Mapping[str, Any], path: str = "") -> str | None:
+    """The path of a literal secret in options; None if all are given as `${NAME}`."""
     for name, value in options.items():
         where = f"{path}.{name}" if path else str(name)
         for entry in value if isinstance(value, list | tuple) else [value]:
             if isinstance(entry, Mapping):
-                if inner := written_secret(entry, where):
+                if inner := find_secret(entry, where):
                     return inner
             elif isinstance(entry, str) and entry and is_secret_name(str(name)) and not names_variable(entry):
                 return where
@@ -65,7 +65,7 @@ def written_secret(options: Mapping[str, Any], path: str = "") -> str | None:
 
 
 def key_in(name: str) -> str:
-    """The value of a variable without the blanks and line breaks around it; empty where it is not set."""
+    """A variable's value without surrounding whitespace; empty if unset."""
     value = os.environ.get(name, "").strip()
     if reason := _unusable(name, value):
         raise Unavailable(reason)
@@ -73,21 +73,21 @@ def key_in(name: str) -> str:
 
 
 def missing_key(name: str) -> str | None:
-    """Why a variable holds no key, in words; None where it does. Never quotes its value."""
+    """Why a variable holds no usable key, in words; None if it does. Never quotes the value."""
     value = os.environ.get(name, "").strip()
     return _unusable(name, value) if value else f"{name} is not set"
 
 
-def filled(value: Any, *, secret: bool = True) -> Any:
-    """The value with `${NAME}` filled in at any depth; the scrubber knows what was filled in from then on.
+def fill_in(value: Any, *, secret: bool = True) -> Any:
+    """Replaces `${NAME}` at any depth and registers the values with the scrubber.
 
-    Where nothing but a password in an address can be `secret`, that alone is struck out: other values are plain words.
+    If `secret` is false, only a password within an address is scrubbed, since other values are plain words.
     """
     if isinstance(value, str):
         return VARIABLE.sub(partial(_value_of, secret=secret), value)
     if isinstance(value, Mapping):
-        return {key: filled(entry, secret=secret) for key, entry in value.items()}
-    return [filled(entry, secret=secret) for entry in value] if isinstance(value, list | tuple) else value
+        return {key: fill_in(entry, secret=secret) for key, entry in value.items()}
+    return [fill_in(entry, secret=secret) for entry in value] if isinstance(value, list | tuple) else value
 
 
 def variables_in(value: Any) -> list[str]:
@@ -99,7 +99,7 @@ def variables_in(value: Any) -> list[str]:
 
 
 def missing_variables(value: Any) -> str | None:
-    """The variables in a value that hold nothing usable, in words."""
+    """The variables in a value that are unset or unusable, in words."""
     return "; ".join(dict.fromkeys(filter(None, map(missing_key, variables_in(value))))) or None
 
 
@@ -108,11 +108,11 @@ def _value_of(named: re.Match[str], *, secret: bool) -> str:
         raise Unavailable(f"{named[1]} is not set")
     for hidden in {value} if secret else passwords_in(value):
         remember(hidden)
-    return value if secret else os.environ[named[1]].strip("\r\n")  # a prompt may end in a blank
+    return value if secret else os.environ[named[1]].strip("\r\n")  # a prompt may end in a space
 
 
 def _unusable(name: str, value: str) -> str | None:
-    """A client would refuse such a header and quote it whole in its error."""
+    """A client would reject such a header and quote it in its error."""
     control = [character for character in value if unicodedata.category(character) == "Cc"]
     if not control:
         return None

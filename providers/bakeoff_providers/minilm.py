@@ -28,7 +28,7 @@ class MiniLM(Encoder):
         return tensors
 
     def _read_tokenizer(self, folder: Path) -> Any:
-        """The file asks for 128 tokens and padding to them; the published model takes 256."""
+        """The file sets 128 tokens with padding; the published model takes 256."""
         from tokenizers import Tokenizer
 
         return Tokenizer.from_file(str(folder / "tokenizer.json"))

@@ -1,4 +1,4 @@
-"""What a plug-in needs to run, as data: `bakeoff list` says what is missing without importing any adapter."""
+"""A plug-in's requirements as data, so that `bakeoff list` imports no adapter."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Needs:
     running: bool = False
 
     def missing(self) -> str | None:
-        """What is absent, in words: a key and a package at once; None when nothing is. Makes no call."""
+        """What is missing, in words, all at once; None if nothing is. Makes no call."""
         served = bool(self.server and os.environ.get(self.server))
         absent = [self._missing_key(served), self._missing_package(served)]
         if any(absent):
@@ -62,12 +62,12 @@ class Needs:
         return missing_modules((*self.modules, *(self.client if served else ())), self.extra)
 
     def state(self) -> str:
-        """What is missing, or that nothing is, as far as that can be told without a call."""
+        """What is missing, or that nothing is, without making a call."""
         return self.missing() or ("needs a running server" if self.running else "available")
 
 
 class Plugin:
-    """What every sort of plug-in says of itself: what it needs, and which packages' versions a result records."""
+    """The base of plug-ins: their requirements, and the packages whose versions a result records."""
 
     extra: ClassVar[str | None] = None
     modules: ClassVar[tuple[str, ...]] = ()
@@ -75,10 +75,10 @@ class Plugin:
 
     @classmethod
     def needs(cls, **options: Any) -> Needs:  # noqa: ARG003 - some need to know what the line-up says
-        """What has to be here, as data."""
+        """The requirements as data."""
         return Needs(cls.modules, cls.extra)
 
     @classmethod
     def missing(cls, **options: Any) -> str | None:
-        """What keeps it from running here, in words; None when nothing does. Makes no call."""
+        """What keeps it from running here, in words; None if nothing does. Makes no call."""
         return cls.needs(**options).missing()

@@ -9,7 +9,7 @@ import msgspec
 
 from bakeoff_providers.answers import Expected, httpx_options
 from bakeoff_providers.base import ModelCard, Role
-from bakeoff_providers.cards import FREE, known_card
+from bakeoff_providers.cards import FREE, find_card
 from bakeoff_providers.connection import NO_KEY, Connection
 from bakeoff_providers.errors import CallFailed, Unavailable
 from bakeoff_providers.hosted import Hosted, open_card
@@ -18,11 +18,11 @@ from bakeoff_providers.needs import Needs
 
 def _card(name: str, dimensions: int | None, context: int, *, outputs: tuple[int, ...] = ()) -> ModelCard:
     card = ModelCard(name=name, dimensions=dimensions, output_dimensions=outputs, context=context, price=FREE)
-    return known_card(name, (), card)
+    return find_card(name, (), card)
 
 
 class OllamaServer(Connection):
-    """Where Ollama listens and what it serves, for vectors and for answers alike. Needs no key."""
+    """Ollama's address and models, for embeddings and chat. Needs no key."""
 
     name = "ollama"
     modules: ClassVar[tuple[str, ...]] = ("ollama",)
@@ -33,12 +33,12 @@ class OllamaServer(Connection):
 
     @classmethod
     def needs(cls, **options: Any) -> Needs:
-        """The library; whether the server runs, only a call tells."""
+        """The library. Only a call shows whether the server runs."""
         return replace(super().needs(**options), running=True)
 
     @property
     def base_url(self) -> str:
-        """OLLAMA_HOST may be written in short, and names where the server listens: 0.0.0.0 is reached as 127.0.0.1."""
+        """OLLAMA_HOST may be abbreviated, and names the listening address: 0.0.0.0 is reached at 127.0.0.1."""
         url = super().base_url
         if "://" not in url:
             url = f"http://{url}"
@@ -51,19 +51,19 @@ class OllamaServer(Connection):
         return url
 
     def ready(self) -> None:
-        """Is the server up, and has it the model?"""
+        """Checks that the server is up and has the model."""
         super().ready()
-        sdk = self._connected()
+        sdk = self._get_sdk()
         try:
-            served = [str(model.model) for model in self._answered(sdk.list, Expected()).models]
+            served = [str(model.model) for model in self._run_call(sdk.list, Expected()).models]
         except Exception as error:
             failed = self._failure(error)
             if isinstance(failed, CallFailed) and failed.status is None:
-                raise Unavailable(f"no server at {self.shown_url}: start ollama serve") from None
+                raise Unavailable(f"no server at {self.public_url}: start ollama serve") from None
             raise Unavailable(str(failed)) from None
         name = self.model
         if not {name, f"{name}:latest"} & set(served):
-            raise Unavailable(f"{name} is not on the server at {self.shown_url}: run ollama pull {name}")
+            raise Unavailable(f"{name} is not on the server at {self.public_url}: run ollama pull {name}")
 
     def _connect(self, key: str) -> Any:
         import ollama
@@ -82,12 +82,12 @@ class OllamaServer(Connection):
         return {**super()._hints(), 404: f"run ollama pull {self.model}"}
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _OllamaVectors(msgspec.Struct, frozen=True):
     embeddings: list[list[float]]
 
 
 class Ollama(OllamaServer, Hosted):
-    """Any embedding model of a server of Ollama; nomic-embed-text (English, 768 dimensions) unless another is named.
+    """Any embedding model served by Ollama; default: nomic-embed-text (English, 768 dimensions).
 
     The prompts that a model was trained with are added here, as the server adds none.
     """
@@ -105,7 +105,7 @@ class Ollama(OllamaServer, Hosted):
         _card("qwen3-embedding", None, 32_768),
     )
     open_card = open_card(price=FREE)
-    shape = _Answer
+    shape = _OllamaVectors
 
     def _call(self, sdk: Any, inputs: list[str], role: Role) -> tuple[Any, Any]:  # noqa: ARG002 - by prompt
         wanted = {} if self._asked is None else {"dimensions": self._asked}

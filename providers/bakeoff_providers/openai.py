@@ -1,4 +1,4 @@
-"""OpenAI, and by `base_url` any server that speaks its API: vLLM, TEI, LM Studio, llama.cpp, Mistral."""
+"""OpenAI, and with `base_url` any server with its API: vLLM, TEI, LM Studio, llama.cpp, Mistral."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _card(name: str, dimensions: int, price: Price | None, fixed: bool = False) 
 
 
 class OpenAIServer(Connection):
-    """OpenAI's server, or one that speaks like it. The key may be absent there: such servers seldom want one."""
+    """OpenAI's server, or a compatible one, which seldom needs a key."""
 
     name = "openai"
     extra: ClassVar[str | None] = "openai"
@@ -45,30 +45,30 @@ class OpenAIServer(Connection):
 
     @classmethod
     def needs(cls, **options: Any) -> Needs:
-        """No key where a server of one's own is named."""
+        """No key if another server is named."""
         if options.get("key_env") or options.get("base_url"):
             return super().needs(**options)
         return replace(super().needs(**options), keys=cls.keys, server=cls.url_variable)
 
     @classmethod
     def _keys(cls, key_env: str | None, base_url: str | None) -> tuple[str, ...]:
-        """Only OpenAI's own server is known to want a key."""
+        """Only OpenAI's own server is known to need a key."""
         if key_env is None and (base_url or os.environ.get(cls.url_variable)):
             return ()
         return super()._keys(key_env, base_url)
 
     def ready(self) -> None:
-        """Asks a server of one's own whether it is there; a model that it does not list may still be served."""
+        """Checks that a server of your own responds. It may serve models that it does not list."""
         super().ready()
         if not self.foreign:
             return
-        sdk = self._connected()
+        sdk = self._get_sdk()
         try:
-            self._answered(sdk.models.list, Expected())
+            self._run_call(sdk.models.list, Expected())
         except Exception as error:
             failed = self._failure(error)
             if isinstance(failed, CallFailed) and (failed.status is None or failed.status in (401, 403)):
-                reason = f"no server at {self.shown_url}" if failed.status is None else str(failed)
+                reason = f"no server at {self.public_url}" if failed.status is None else str(failed)
                 raise Unavailable(f"{self.name}: {reason}") from None
 
     def _connect(self, key: str) -> Any:
@@ -85,12 +85,12 @@ class OpenAIServer(Connection):
     def _hints(self) -> dict[int, str]:
         hints = super()._hints()
         if self.foreign:
-            hints[404] += f" And is {self.shown_url} the right base_url? Most servers want it to end in /v1"
+            hints[404] += f" And is {self.public_url} the right base_url? Most servers want it to end in /v1"
         return hints
 
 
 class OpenAI(OpenAIServer, Hosted):
-    """OpenAI's hosted models, text-embedding-3-small unless another is named, or any server with this API."""
+    """OpenAI's hosted models, or any server with this API; default: text-embedding-3-small."""
 
     default_model = "text-embedding-3-small"
     cards = (
@@ -111,7 +111,7 @@ class OpenAI(OpenAIServer, Hosted):
 
     def _call(self, sdk: Any, inputs: list[str], role: Role) -> tuple[Any, Any]:  # noqa: ARG002 - by prompt
         wanted = {} if self._asked is None else {"dimensions": self._asked}
-        # Named, so that the SDK leaves the answer as it is: its own decoding breaks on a page or a null.
+        # Set explicitly, because the SDK's own decoding breaks on a page or a null.
         answer = sdk.embeddings.create(model=self.card.name, input=inputs, encoding_format="base64", **wanted)
         if isinstance(answer, str):
             raise json.JSONDecodeError("a page instead of JSON", answer, 0)
@@ -119,14 +119,14 @@ class OpenAI(OpenAIServer, Hosted):
             return None, None
         rows = list(answer.data)
         rows = in_order(rows, [row.index for row in rows])
-        return [_decoded(row.embedding) for row in rows], getattr(getattr(answer, "usage", None), "prompt_tokens", None)
+        return [_decode(row.embedding) for row in rows], getattr(getattr(answer, "usage", None), "prompt_tokens", None)
 
     def _hints(self) -> dict[int, str]:
         return super()._hints() | {400: "if a text is too long, cut texts with chunking or max_chars"}
 
 
-def _decoded(embedding: Any) -> Any:
-    """Base64 where the server knows it, otherwise the numbers that it sent."""
+def _decode(embedding: Any) -> Any:
+    """Base64 if the server supports it, else the numbers it sent."""
     return (
         np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")
         if isinstance(embedding, str)

@@ -1,9 +1,8 @@
-"""What can be set, read from where it is declared: the meaning of an option is the text beside its type.
+"""Options, read from their declarations. The text beside a type is the option's meaning.
 
-`ef: Annotated[int, "candidates that a search looks at"] = 64` in a signature or a struct is all that the checks, the
-command `bakeoff options` and the reference pages know of it. A struct beside the text is the shape of a table, a
-`msgspec.Meta` the range of a number; a number without one is held to the ranges below. `Transport` beside it says that
-it changes no answer.
+`ef: Annotated[int, "candidates that a search looks at"] = 64` in a signature or struct is the only source for checks,
+for `bakeoff options` and for the reference pages. A struct beside the text is the shape of a table, a `msgspec.Meta`
+the range of a number; other numbers have the ranges below. `Transport` marks an option that changes no answer.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import msgspec
 
-REST = "…"  # the name of options that are handed on to something else
-COUNT = msgspec.Meta(ge=1, le=1_000_000)  # what an integer may be if nothing is said
-AMOUNT = msgspec.Meta(ge=0, le=1e9)  # and any other number
+REST = "…"  # the name of options passed on to something else
+COUNT = msgspec.Meta(ge=1, le=1_000_000)  # an integer's default range
+AMOUNT = msgspec.Meta(ge=0, le=1e9)  # any other number's
 _WORDS = {str: "text", int: "integer", float: "number", bool: "true or false", dict: "table", Any: "any value"}
 _PLURALS = {"text": "texts", "integer": "integers", "number": "numbers", "table": "tables", "any value": "any values"}
 
 
 class Transport:
-    """Marks an option that changes how calls are made, paid for or spread, and never what they answer."""
+    """Marks an option that affects how calls are made or paid for, never their answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One thing that can be set. `tables` are the structs that its value may be a table of."""
+    """One option. `tables` are the structs that its value may be a table of."""
 
     name: str
     meaning: str
@@ -45,17 +44,17 @@ class Option:
 
     @property
     def type_words(self) -> str:
-        """Its type as a user of TOML would say it."""
+        """Its type in TOML terms."""
         return type_words(self.type)
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The values that it may have, where these can be listed."""
+        """The allowed values, if they can be listed."""
         return choices_of(self.type)
 
     @property
     def default_words(self) -> str:
-        """What holds if nothing is said."""
+        """The default, in words."""
         if self.required:
             return "required"
         if isinstance(self.default, msgspec.Struct):
@@ -64,7 +63,7 @@ class Option:
 
 
 def options_of(declared: Any, given: collections.abc.Collection[str] = ()) -> list[Option]:
-    """The options of a struct, a class or a function, in their order; `given` names what is not the user's to set."""
+    """The options of a struct, class or function, in order. `given` names parameters that users don't set."""
     if isinstance(declared, type) and issubclass(declared, msgspec.Struct):
         return [option for option in _of_struct(declared) if option.name not in given]
     options: dict[str, Option] = {}
@@ -88,7 +87,7 @@ def options_of(declared: Any, given: collections.abc.Collection[str] = ()) -> li
 
 
 def choices_of(hint: Any) -> tuple[str, ...]:
-    """The values of a Literal or an Enum, alone or in a union or a list."""
+    """The values of a Literal or an Enum, also within a union or list."""
     hint = bare(hint)
     if get_origin(hint) is Literal:
         return tuple(str(value) for value in get_args(hint))
@@ -100,7 +99,7 @@ def choices_of(hint: Any) -> tuple[str, ...]:
 
 
 def type_words(hint: Any) -> str:
-    """A type in the words of TOML; choices stand for themselves."""
+    """A type in TOML terms. Choices are listed."""
     hint = bare(hint)
     if hint in _WORDS:
         return _WORDS[hint]
@@ -128,7 +127,7 @@ def type_words(hint: Any) -> str:
 
 
 def toml_words(value: Any) -> str:
-    """A default as TOML would spell it; what stands for nothing is `none`."""
+    """A default in TOML spelling; `none` for nothing."""
     if value is None or value in ("", (), [], {}):
         return "none"
     if isinstance(value, bool):
@@ -167,7 +166,7 @@ def _usual_range(hint: Any) -> msgspec.Meta:
 
 
 def _callables(declared: Any) -> Iterator[Any]:
-    """A function, or the constructors of a class and its bases: what one hands on by ** belongs to the next."""
+    """A function, or the constructors of a class and its bases, which share options passed on by **."""
     if not isinstance(declared, type):
         yield declared
         return
@@ -175,7 +174,7 @@ def _callables(declared: Any) -> Iterator[Any]:
 
 
 def _hints(declared: Any) -> dict[str, Any]:
-    """The types with what stands beside them; without them where a name in them can't be found."""
+    """The annotated types; plain ones if a name in them can't be resolved."""
     try:
         return get_type_hints(declared, include_extras=True)
     except NameError:
@@ -191,12 +190,12 @@ def _structs(hint: Any) -> Iterator[type[msgspec.Struct]]:
 
 
 def bare(hint: Any) -> Any:
-    """The type without what stands beside it."""
+    """The type without its annotations."""
     return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
 def is_union(hint: Any) -> bool:
-    """Whether it is one of several types."""
+    """Whether it is a union of types."""
     return get_origin(hint) in (Union, types.UnionType)
 
 

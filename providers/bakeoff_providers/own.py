@@ -1,4 +1,4 @@
-"""A function or an object of your own as a provider: no card and no batch type needed, plain arrays will do."""
+"""Your own function or object as a provider. It needs no card and no batch type; plain arrays will do."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from bakeoff_providers.cards import FREE, overridden
 from bakeoff_providers.code import code_identity, load_from_file
 from bakeoff_providers.errors import EmbeddingFailed, InputError
 from bakeoff_providers.keys import (
-    filled,
+    fill_in,
+    find_secret,
     is_secret_name,
     missing_variables,
     names_variable,
     variables_in,
-    written_secret,
 )
 from bakeoff_providers.needs import Needs
 from bakeoff_providers.shared_options import (
@@ -39,7 +39,7 @@ Embed = Callable[[Sequence[str], Role], Any]
 
 
 class Own(Provider):
-    """`embed(texts)` or `embed(texts, role)` from a file, or any object that other libraries call embeddings.
+    """`embed(texts)` or `embed(texts, role)` from a file, or any embeddings object of another library.
 
     A class is made with the options that are left over. `revision` names the version under which vectors are kept;
     without it a hash of the source file does, and an object from Python is asked anew in every run.
@@ -64,15 +64,13 @@ class Own(Provider):
         query_prompt: QueryPrompt = None,
         batch_items: BatchItems = None,
         price: Price = None,
-        **options: Annotated[
-            Any, "any other option is handed to the class when it is made; ${NAME} is taken from the environment"
-        ],
+        **options: Annotated[Any, "any other option is passed to the class; ${NAME} is read from the environment"],
     ) -> None:
         if target is None and not (file and function):
             raise InputError("names no function", remedy='write it as provider = "file:mine.py:embed"')
         self._from_file, self._revision = target is None, revision
         self._code = load_from_file(file, function) if target is None else target
-        made = _made(self._code, options, function) if self._from_file else target
+        made = _make(self._code, options, function) if self._from_file else target
         given = {Role.DOCUMENT: document_prompt, Role.QUERY: query_prompt}
         self._embed = as_embed(made, {role for role, prompt in given.items() if prompt is not None})
         self._options = {name: _as_identity(name, value) for name, value in sorted(options.items())}
@@ -91,18 +89,18 @@ class Own(Provider):
 
     @classmethod
     def needs(cls, **options: Any) -> Needs:
-        """Only a line-up can say which function is meant."""
+        """Only a line-up can name the function."""
         return Needs(
             note=None if options.get("file") else 'a line-up names the function: provider = "file:mine.py:embed"'
         )
 
     @classmethod
     def missing(cls, **options: Any) -> str | None:
-        """Also a variable that an option names and that is not set."""
+        """Also reports unset variables that options name."""
         return super().missing(**options) or missing_variables(options)
 
     def code(self) -> dict[str, str] | None:
-        """A declared revision, or a hash of the file; an object from Python may hold anything, so it has neither."""
+        """A declared revision, or the file's hash. A Python object has neither, since it may hold anything."""
         if self._revision:
             return {"revision": self._revision}
         if self._from_file:
@@ -111,42 +109,42 @@ class Own(Provider):
         return {"revision": str(declared)} if isinstance(declared, (str, int)) else None
 
     def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
-        """The options that its class was made with shape the vectors too."""
+        """The class's options shape the vectors too."""
         return {**super().identity(role), **{f"option {name}": value for name, value in self._options.items()}}
 
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
-        """One call, its answer turned into one float32 matrix."""
-        answer = self._embed([self.card.prompted(text, role) for text in texts], role)
+        """One call, its answer as a float32 matrix."""
+        answer = self._embed([self.card.apply_prompt(text, role) for text in texts], role)
         return answer if isinstance(answer, EmbeddingBatch) else EmbeddingBatch(_matrix(answer, self.card.name))
 
 
 class OwnHosted(Own):
-    """The same for code that asks a server: calls may cost, so queries are asked once and kept."""
+    """Like `own`, for code that calls a server: calls may cost, so queries are embedded once and cached."""
 
     name: ClassVar[str] = "own_hosted"
     local: ClassVar[bool] = False
 
 
 def embeds(value: object) -> bool:
-    """Whether an object has the methods of somebody's embeddings."""
+    """Whether an object has the methods of a known embeddings interface."""
     return isinstance(value, Provider) or _methods(value) is not None
 
 
 def as_embed(value: Any, prompted: Collection[Role] = ()) -> Embed:
-    """One way to ask for vectors, whatever the object calls it; `prompted` roles get no prompt of the object's own."""
+    """One function for vectors, whatever the object calls it. `prompted` roles get no prompt from the object."""
     if isinstance(value, Provider):
         return value.embed
     if methods := _methods(value, prompted):
         return methods
     if not callable(value):
-        raise InputError(f"{type(value).__name__} has no method that embeds", remedy="give a function embed(texts)")
+        raise InputError(f"{type(value).__name__} has no embedding method", remedy="give a function embed(texts)")
     if takes_role(value):
         return lambda texts, role: value(texts, role)
     return lambda texts, _role: value(texts)
 
 
 def takes_role(function: Callable[..., Any]) -> bool:
-    """Whether a function wants to know if it embeds queries or documents."""
+    """Whether a function takes the role: query or document."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -155,7 +153,7 @@ def takes_role(function: Callable[..., Any]) -> bool:
 
 
 def _methods(value: Any, prompted: Collection[Role] = ()) -> Embed | None:
-    """By their methods, so that none of these libraries is imported."""
+    """Recognised by their methods, so that no library is imported."""
     if isinstance(value, type):
         return None
     if _has(value, "embed_documents", "embed_query"):  # LangChain
@@ -173,7 +171,7 @@ def _methods(value: Any, prompted: Collection[Role] = ()) -> Embed | None:
         return lambda texts, role: (value.encode_document if role is Role.DOCUMENT else value.encode_query)(
             list(texts), **bare[role]
         )
-    if _has(value, "encode"):  # sentence-transformers before that, and many that follow it
+    if _has(value, "encode"):  # earlier sentence-transformers, and compatible libraries
         return lambda texts, _role: value.encode(list(texts))
     if _has(value, "embed"):
         return as_embed(value.embed)
@@ -184,11 +182,11 @@ def _has(value: object, *methods: str) -> bool:
     return all(callable(getattr(value, method, None)) for method in methods)
 
 
-def _made(code: Any, options: dict[str, Any], function: str) -> Any:
-    """A class becomes an object; a function takes no options."""
+def _make(code: Any, options: dict[str, Any], function: str) -> Any:
+    """Instantiates a class. A function takes no options."""
     if isinstance(code, type):
         try:
-            return code(**filled(options))
+            return code(**fill_in(options))
         except TypeError as error:
             raise InputError(f"{function}: {error}", place="options") from error
     if options:
@@ -197,20 +195,20 @@ def _made(code: Any, options: dict[str, Any], function: str) -> Any:
 
 
 def _as_identity(name: str, value: Any) -> str:
-    """An option in the cache key, which is stored: of what is secret, the hash alone.
+    """An option in the cache key, which is stored: secrets are hashed.
 
-    A key that is named as `${NAME}` is the same by its name: another one gives the same vectors.
+    A key given as `${NAME}` is identified by its name, since another key gives the same vectors.
     """
     named = variables_in(value)
     if isinstance(value, str) and is_secret_name(name) and names_variable(value):
         return value
-    if not named and not is_secret_name(name) and not (isinstance(value, Mapping) and written_secret(value)):
+    if not named and not is_secret_name(name) and not (isinstance(value, Mapping) and find_secret(value)):
         return str(value)
-    return f"sha256 {hashlib.sha256(repr(filled(value)).encode(errors='replace')).hexdigest()[:16]}"
+    return f"sha256 {hashlib.sha256(repr(fill_in(value)).encode(errors='replace')).hexdigest()[:16]}"
 
 
 def _matrix(answer: Any, name: str) -> Vectors:
-    """Arrays, lists of lists, lists of arrays and tensors."""
+    """From arrays, lists of lists, lists of arrays, or tensors."""
     if hasattr(answer, "detach"):
         answer = answer.detach().cpu().numpy()
     try:
@@ -220,7 +218,7 @@ def _matrix(answer: Any, name: str) -> Vectors:
 
 
 def _own_prompts(made: object) -> dict[str, str]:
-    """The named prompts that an object carries, as sentence-transformers' models do."""
+    """An object's named prompts, as in sentence-transformers' models."""
     prompts = getattr(made, "prompts", None)
     return {str(name): str(text) for name, text in prompts.items()} if isinstance(prompts, dict) else {}
 

@@ -1,4 +1,4 @@
-"""Vectors that were made elsewhere, from .npy, .npz or parquet: looked up by the id of the item, not by its text."""
+"""Vectors made elsewhere, from .npy, .npz or parquet, looked up by id instead of text."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bakeoff_providers.arrays import mapped_array
-from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, checked
+from bakeoff_providers.arrays import map_array
+from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, check_batch
 from bakeoff_providers.cards import FREE, overridden
 from bakeoff_providers.errors import BakeoffError, EmbeddingFailed, InputError, Unavailable
 from bakeoff_providers.shared_options import (
@@ -26,12 +26,12 @@ from bakeoff_providers.shared_options import (
 )
 
 BESIDE = (".ids.txt", ".ids.json", ".ids.npy")
-NAMED = 20  # ids without a vector that an error lists
-_ROWS, _BYTES = 8_192, 1 << 20  # of a parquet file, read at once; left to itself, pyarrow holds the whole file
+NAMED = 20  # missing ids that an error lists
+_ROWS, _BYTES = 8_192, 1 << 20  # of a parquet file per read; by default, pyarrow holds the whole file
 
 
 class Precomputed(Provider):
-    """Vectors that you have, from .npy, .npz or parquet files, by id.
+    """Your own vectors, from .npy, .npz or parquet files, by id.
 
     One file for both roles (`path`), or one for each (`documents`, `queries`). The ids of a .npy are in another file.
 
@@ -49,7 +49,7 @@ class Precomputed(Provider):
         self,
         *,
         path: Annotated[str | None, "one file with the vectors of documents and queries"] = None,
-        ids: Annotated[str | None, "file with the ids for `path`; beside it if left out"] = None,
+        ids: Annotated[str | None, "file with the ids for `path`; default: beside it"] = None,
         documents: Annotated[str | None, "file with the vectors of the documents"] = None,
         document_ids: Annotated[str | None, "file with the ids for `documents`"] = None,
         queries: Annotated[str | None, "file with the vectors of the queries"] = None,
@@ -74,7 +74,7 @@ class Precomputed(Provider):
         self._lock = Lock()
 
     def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
-        """The content of the files, not their names: what is at a path may change."""
+        """The content of the files, not their names, since a path's content may change."""
         files = self._files[role]
         with self._lock:
             if files not in self._prints:
@@ -82,11 +82,11 @@ class Precomputed(Provider):
         return {**super().identity(role), "files": self._prints[files], "columns": "/".join(self._columns)}
 
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
-        """The vectors of these ids (`by_id`: the harness gives ids, not texts)."""
+        """The vectors of these ids (`by_id`: the harness passes ids, not texts)."""
         return EmbeddingBatch(self.rows(self.rows_of(texts, role), role))
 
     def rows_of(self, ids: Sequence[str], role: Role) -> NDArray[np.int64]:
-        """The number of each id's row."""
+        """The row number of each id."""
         rows = self._table(role)[0]
         try:
             return np.array([rows[name] for name in ids], dtype=np.int64)
@@ -98,11 +98,11 @@ class Precomputed(Provider):
         raise EmbeddingFailed(f"{self.card.name}: no vector for {role.value} {named} in {vectors.name}{hint}")
 
     def ids(self, role: Role) -> list[str]:
-        """All that have a vector, in the order of the rows."""
+        """All ids with a vector, in row order."""
         return list(self._table(role)[0])
 
     def rows(self, numbers: NDArray[np.int64], role: Role) -> Vectors:
-        """Consecutive rows are copied in one go; a row that can't be used is named by its id."""
+        """Copies consecutive rows at once. Unusable rows are reported by id."""
         names, vectors = self._table(role)
         first = int(numbers[0]) if len(numbers) else 0
         consecutive = np.array_equal(numbers, np.arange(first, first + len(numbers)))
@@ -112,18 +112,18 @@ class Precomputed(Provider):
         squares = np.einsum("ij,ij->i", chosen, chosen)
         if not ((squares > 0) & (squares < np.inf)).all() or self.card.dimensions not in (None, chosen.shape[1]):
             name_of = {row: name for name, row in names.items()}
-            checked(EmbeddingBatch(chosen), [name_of[number] for number in numbers.tolist()], self.card)
+            check_batch(EmbeddingBatch(chosen), [name_of[number] for number in numbers.tolist()], self.card)
         return chosen
 
     def ready(self) -> None:
-        """Reads the files: wrong ones are found before anything else is embedded."""
+        """Reads the files, so that errors appear before anything is embedded."""
         sizes = {role: self._table(role)[1].shape[1] for role in Role}
         if len(set(sizes.values())) > 1:
             documents, queries = sizes[Role.DOCUMENT], sizes[Role.QUERY]
             raise InputError(f"documents have {documents} dimensions, queries {queries}", place=self.card.name)
 
     def close(self) -> None:
-        """Lets the vectors go."""
+        """Releases the vectors."""
         self._tables.clear()
 
     def _table(self, role: Role) -> tuple[dict[str, int], Vectors]:
@@ -135,13 +135,13 @@ class Precomputed(Provider):
 
 
 def _let_go(mapped: Any) -> None:
-    """Pages of a mapped file that were read count as this process's memory until they are let go."""
+    """Releases the pages of a mapped file, which count as this process's memory once read."""
     if hasattr(mmap, "MADV_DONTNEED") and isinstance(mapped._mmap, mmap.mmap):
         mapped._mmap.madvise(mmap.MADV_DONTNEED)
 
 
 def _files(path: str, ids: str | None) -> tuple[Path, ...]:
-    """The file of the vectors, and for a .npy the file of their ids where there is one."""
+    """The file of the vectors, and for a .npy the file of their ids if there is one."""
     vectors = Path(path).expanduser()
     if vectors.suffix not in (".npy", ".npz", ".parquet"):
         raise InputError("vectors come from .npy, .npz or .parquet", file=vectors)
@@ -167,7 +167,7 @@ def _read(files: tuple[Path, ...], id_column: str, vector_column: str) -> tuple[
     file = files[0]
     try:
         if file.suffix == ".npy":
-            vectors = mapped_array(file)
+            vectors = map_array(file)
             ids = _ids(files[1]) if files[1:] else list(range(len(vectors)))
         elif file.suffix == ".npz":
             with np.load(file, allow_pickle=False) as arrays:
@@ -176,7 +176,7 @@ def _read(files: tuple[Path, ...], id_column: str, vector_column: str) -> tuple[
             ids, vectors = _parquet(file, id_column, vector_column)
     except BakeoffError:
         raise
-    except Exception as error:  # a damaged array, archive or table raises anything
+    except Exception as error:  # a damaged array, archive or table may raise anything
         expected = {".npz": "arrays `ids` (text or numbers, no objects) and `vectors`"}.get(file.suffix, "a whole file")
         raise InputError(f"unreadable: {error}", file=file, remedy=f"expected {expected}") from None
     if vectors.ndim != 2 or vectors.dtype.kind not in "fiu":
@@ -196,7 +196,7 @@ def _text(name: Any) -> str:
 
 def _ids(file: Path) -> list[Any]:
     if file.suffix == ".npy":
-        return list(mapped_array(file).tolist())
+        return list(map_array(file).tolist())
     text = file.read_text(encoding="utf-8")
     if file.suffix == ".json":
         names = json.loads(text)
@@ -207,7 +207,7 @@ def _ids(file: Path) -> list[Any]:
 
 
 def _parquet(file: Path, id_column: str, vector_column: str) -> tuple[list[Any], Any]:
-    """Block by block into one array: there is never a second copy."""
+    """Block by block into one array, without a second copy."""
     try:
         parquet: Any = import_module("pyarrow.parquet")
     except ImportError:
@@ -228,14 +228,14 @@ def _parquet(file: Path, id_column: str, vector_column: str) -> tuple[list[Any],
                 raise ValueError("vectors are of unequal length")
             if part.dtype.kind not in "fiu":
                 raise InputError(f"vectors of type {part.dtype}, not rows of numbers", file=file)
-            with np.errstate(over="ignore"):  # what becomes infinite is refused by its id
+            with np.errstate(over="ignore"):  # values that become infinite are refused by id
                 vectors[len(ids) : len(ids) + len(part)] = part
             ids += batch.column(id_column).to_pylist()
     return ids, vectors
 
 
 def _matrix(column: Any) -> Any:
-    """A matrix from a column of lists, without a Python object for each number."""
+    """A matrix from a column of lists, without a Python object per number."""
     values = column.flatten().to_numpy(zero_copy_only=False)
     if column.null_count or len(values) % len(column):
         raise ValueError("vectors are missing or of unequal length")

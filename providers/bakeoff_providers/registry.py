@@ -1,4 +1,4 @@
-"""Names to adapters, imported only when asked for: how a plug-in of one file and one line is found."""
+"""Registries: names to adapters, which are imported on demand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from bakeoff_providers.errors import BakeoffError, BrokenPlugin, InputError, Unavailable, is_panic
-from bakeoff_providers.secrets import scrubbed
+from bakeoff_providers.secrets import scrub
 from bakeoff_providers.stopping import ends_run
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ def nearest(name: str, known: list[str]) -> str:
 
 
 def closest(name: str, known: list[str], alike: float = 0.5) -> str:
-    """The question after the closest known name; empty where none is close."""
+    """A question naming the closest known name; empty if none is close."""
     return _question(name, {known_one: known_one for known_one in known}, alike)
 
 
 def closest_path(given: Path, known: Sequence[Path]) -> str:
-    """The same for files: their names are compared, as a folder or an ending that all share makes none alike."""
+    """Like `closest` for files, comparing file names without shared folders and suffixes."""
     return _question(given.stem, {path.stem: str(path) for path in known})
 
 
@@ -49,16 +49,16 @@ def _question(name: str, known: Mapping[str, str], alike: float = 0.5) -> str:
 
 
 def missing_modules(modules: tuple[str, ...], extra: str | None) -> str | None:
-    """Which install would make these importable; None when they all are. Imports nothing."""
+    """The install command that would make these importable; None if they all are. Imports nothing."""
     if all(map(importable, modules)):
         return None
     return f"install bakeoff[{extra}]" if extra else f"install {' '.join(modules)}"
 
 
 def importable(module: str) -> bool:
-    """Whether a module is installed. `find_spec` would import the packages that it is in."""
+    """Whether a module is installed. Unlike `find_spec`, it does not import parent packages."""
     if module in sys.modules:
-        return sys.modules[module] is not None  # None is how Python marks what can't be imported
+        return sys.modules[module] is not None  # Python marks modules that can't be imported with None
     package, _, rest = module.partition(".")
     spec = importlib.util.find_spec(package)
     while spec is not None and rest:
@@ -68,21 +68,21 @@ def importable(module: str) -> bool:
     return spec is not None
 
 
-def offered(groups: Sequence[str]) -> dict[str, list[Any]]:
-    """What other packages offer, by the group of their entry points; all are read in one pass."""
-    points = _entry_points(installed_state())
+def find_entry_points(groups: Sequence[str]) -> dict[str, list[Any]]:
+    """Other packages' entry points by group, all read in one pass."""
+    points = _entry_points(snapshot_packages())
     return {group: list(points.select(group=group)) for group in groups}
 
 
 @lru_cache(maxsize=1)
 def _entry_points(state: object) -> Any:  # noqa: ARG001 - what is read depends on it
-    from importlib.metadata import entry_points  # not above: it takes longer than Python's start
+    from importlib.metadata import entry_points  # here because it takes longer than starting Python
 
     return entry_points()
 
 
-def installed_state() -> tuple[tuple[str, int], ...]:
-    """Changes when a package is installed or a folder joins the path; until then its metadata is read once."""
+def snapshot_packages() -> tuple[tuple[str, int], ...]:
+    """A value that changes when a package is installed or `sys.path` changes. Until then, metadata is read once."""
     from pathlib import Path
 
     folders = [Path(entry) for entry in sys.path]
@@ -90,37 +90,37 @@ def installed_state() -> tuple[tuple[str, int], ...]:
 
 
 def load_offered(point: Any, noun: str, read: Callable[[Any], T] = lambda plugin: plugin) -> T:
-    """What is read of a plug-in of another package. Whatever its code raises says whose it is, and costs it alone."""
+    """Loads another package's plug-in. If its code raises, the error names the package, and only it fails."""
     try:
         return read(point.load())
     except BaseException as error:
         if ends_run(error):
             raise
         package = f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown package"
-        cause = scrubbed(f"{type(error).__name__}: {error}")
+        cause = scrub(f"{type(error).__name__}: {error}")
         raise BrokenPlugin(noun, point.name, package, f"{point.group}: {point.value}", cause) from error
 
 
 def _others(group: str) -> list[Any]:
-    return offered([group])[group]
+    return find_entry_points([group])[group]
 
 
 class Registry(Generic[T]):
-    """All plug-ins of one sort (`noun` names it): the built-in ones as `module:Class`, others by entry point.
+    """All plug-ins of one sort (`noun`): built-in ones as `module:Class`, others by entry point.
 
-    `given` are the parameters that the harness fills in: no option of a user's.
+    `given` are parameters that the harness fills in, which are no user options.
     """
 
     def __init__(self, noun: str, group: str, builtin: Mapping[str, str], given: tuple[str, ...] = ()) -> None:
         self.noun, self.group, self.builtin, self.given = noun, group, dict(builtin), given
 
     def names(self) -> list[str]:
-        """Every known name, built-in ones first and in the order of their lines."""
+        """All known names, built-in ones first, in order."""
         others = {point.name for point in _others(self.group)} - set(self.builtin)
         return [*self.builtin, *sorted(others)]
 
-    def loaded(self) -> Iterator[tuple[str, type[T]]]:
-        """Every plug-in with its name, but those of other packages that can't be loaded: the log says why."""
+    def load_all(self) -> Iterator[tuple[str, type[T]]]:
+        """Every plug-in with its name. Other packages' plug-ins that can't be loaded are logged and skipped."""
         for name in self.names():
             try:
                 yield name, self.get(name)
@@ -128,7 +128,7 @@ class Registry(Generic[T]):
                 log.warning("%s", error)
 
     def get(self, name: str) -> type[T]:
-        """The adapter class; an unknown name is an input error that tells the nearest one."""
+        """The adapter class. An unknown name is an InputError with the nearest one."""
         if target := self.builtin.get(name):
             module, _, attribute = target.partition(":")
             return cast(type[T], getattr(import_module(module), attribute))
@@ -138,7 +138,7 @@ class Registry(Generic[T]):
         raise InputError(f"unknown {self.noun} {name!r}", remedy=nearest(name, self.names()))
 
     def create(self, name: str, /, **options: Any) -> T:
-        """An adapter with its options; an option it does not take is an input error, a missing library a clear one."""
+        """An adapter with its options. Unknown options and missing libraries are clear errors."""
         adapter = self.get(name)
         self.check_options(name, {option: value for option, value in options.items() if option not in self.given})
         try:
@@ -151,8 +151,8 @@ class Registry(Generic[T]):
             raise
 
     def options(self, name: str) -> list[Option]:
-        """What a user may set, as the adapter declares it; the model's default is an attribute of the class."""
-        from bakeoff_providers.options import options_of  # not above: `--help` and `list` need none
+        """The options a user may set, as the adapter declares them. The default model is a class attribute."""
+        from bakeoff_providers.options import options_of  # here because `--help` and `list` don't need it
 
         adapter = self.get(name)
         known = getattr(adapter, "default_model", None)
@@ -160,19 +160,19 @@ class Registry(Generic[T]):
         return [replace(option, default=known) if option.name == "model" else option for option in options]
 
     def check_options(self, name: str, options: Mapping[str, Any], *, whole: bool = False) -> None:
-        """Refuses an option that the adapter does not take, or a value of another type, before anything is built.
+        """Refuses unknown options and values of the wrong type, before anything is built.
 
-        A value that names a variable is checked where that is set: elsewhere the row will say that it is not.
-        `whole` says that nothing will be added: then an option that is required has to be there, too.
+        A value that names a variable is checked if the variable is set; otherwise the row reports it. `whole` requires
+        that all required options are there.
         """
-        from bakeoff_providers.keys import filled, missing_variables
+        from bakeoff_providers.keys import fill_in, missing_variables
         from bakeoff_providers.options import REST
 
         known = {option.name: option for option in self.options(name)}
         for option, value in options.items():
             if option in known:
                 if not missing_variables(value):
-                    _check_type(known[option], filled(value, secret=False))
+                    _check_type(known[option], fill_in(value, secret=False))
             elif REST not in known or option in self.given:
                 raise InputError(f"{self.noun} {name!r} has no option {option!r}", remedy=nearest(option, [*known]))
         for needed in known.values():
@@ -185,8 +185,8 @@ class Registry(Generic[T]):
 
 
 def _check_type(option: Option, value: Any) -> None:
-    from bakeoff_providers.shapes import check_range, converted
+    from bakeoff_providers.shapes import check_range, convert
 
-    with contextlib.suppress(TypeError):  # a type that only the adapter itself can check
-        converted(option.name, value, option.type)
+    with contextlib.suppress(TypeError):  # a type that only the adapter can check
+        convert(option.name, value, option.type)
     check_range(option.name, value, option.range)

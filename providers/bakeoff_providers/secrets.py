@@ -1,4 +1,4 @@
-"""Nothing that is printed or written holds a secret: one scrubber for messages, addresses and results."""
+"""Scrubbing: nothing printed or written holds a secret."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from urllib.parse import SplitResult, quote, quote_plus, unquote, urlsplit
 
 LONGEST = 300
 _PERCENT = re.compile("%[0-9A-F]{2}")
-SHORTEST_SECRET = 6  # the "none" that is sent where no key is wanted is a word, too
-SHORTEST_VALUE = 8  # of a variable: shorter ones are words of everyday texts
+SHORTEST_SECRET = 6  # the "none" sent without a key is shorter
+SHORTEST_VALUE = 8  # shorter values of variables are everyday words
 HIDDEN = "***"
 _used: set[str] = set()
 
@@ -23,14 +23,14 @@ _SECRET_VARIABLE = re.compile(  # neither MONKEY nor BYPASS, nor PWD, which is t
 )
 _URL_VARIABLE = re.compile(r"(?:URL|URI|DSN|PROXY|CONNECTION_STRING|(?:^|_)HOST)$", re.IGNORECASE)
 _NAMES = r"(?:api|access|auth|secret|private|client)[-_]?(?:key|token|secret)|password|passwd|pwd|sslpassword"
-# Parameters of a query or of a DSN. Not among them: sslkey and passfile, which are paths.
+# Parameters of a query or DSN. sslkey and passfile are paths, so they are not listed.
 _PARAMETER = re.compile(
     r"(?i)(?:^|[\s?&;])(?:\w*passw(?:or)?d|passphrase|pwd|(?:[\w-]*[-_])?(?:key|token|secret|sig)|apikey)"
     r"\s*=\s*('[^']*'|[^\s&;']+)"
 )
-# Between a name and a host, where the scheme is missing or torn: up to the next @, and up to the last.
+# Between a name and a host, if the scheme is missing or broken: up to the next @, and up to the last.
 _BEFORE_HOST = (re.compile(r":(?!/)([^:@\s]+)@"), re.compile(r"^(?:[\w+.-]+:/+)?[^:/@\s]*:(?!/)(\S+)@"))
-# How the sentence goes on that is wrong with a file called passwd: words shorter than any secret, then another word.
+# The rest of a sentence about a file called passwd: words shorter than any secret, then another word.
 _PROSE = r"(?-i:\s+(?:(?:no|not|is|are|was|has|does|must|needs|can't|two|the|there|it|line) [\w'\"(]))"
 _PATTERNS = (
     (re.compile(r"(?i)\b((?:bearer|basic)\s+)[\w.~+/=-]{6,}"), rf"\1{HIDDEN}"),
@@ -43,7 +43,7 @@ _PATTERNS = (
     ),
     (re.compile(r"\b(?:sk|pa|al|co)-(?=[\w*-]*[\d*])[\w*-]{8,}|\bAIza[\w-]{10,}"), HIDDEN),
     (re.compile(r"://(?:[^\s\"'<>/?#]{1,500}@|[^\s@\"'<>]{1,500}@)"), f"://{HIDDEN}@"),
-    # Without a scheme, as a database's client quotes it: name:password@host, but neither provider:model@256 nor mailto.
+    # Without a scheme, as database clients quote it: name:password@host, but not provider:model@256 or mailto.
     (
         re.compile(
             r"(?<![\w./+%~-])((?!mailto:)[\w.+%~-]+:)(?![/\\])[^\s@\"'<>:/]{3,}@(?=[A-Za-z\[]|\d+\.\d)", re.IGNORECASE
@@ -54,14 +54,14 @@ _PATTERNS = (
 )
 
 
-def scrubbed(text: str, secrets: Iterable[str] = ()) -> str:
-    """The text on one line, cut to a readable length, with every secret in it struck out."""
+def scrub(text: str, secrets: Iterable[str] = ()) -> str:
+    """The text on one line, shortened, without secrets."""
     text = " ".join(without_secrets(text, secrets).split())
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 
 def without_secrets(text: str, secrets: Iterable[str] = ()) -> str:
-    """The text with known secrets, and whatever looks like one, struck out."""
+    """The text without known secrets or anything that looks like one."""
     text = without_known(text, secrets)
     for pattern, instead in _PATTERNS:
         text = pattern.sub(instead, text)
@@ -69,31 +69,31 @@ def without_secrets(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def without_known(text: str, secrets: Iterable[str] = ()) -> str:
-    """The text without these secrets and those of the environment, plain, escaped, quoted for a URL or in base64."""
-    for spelling in known_spellings(secrets):
+    """The text without these secrets and the environment's: plain, escaped, URL-quoted or in base64."""
+    for spelling in collect_spellings(secrets):
         if spelling in text:
             text = text.replace(spelling, HIDDEN)
     return text
 
 
-def known_spellings(secrets: Iterable[str] = ()) -> list[str]:
-    """What must not be seen of these secrets and of those of the environment, the longest secret first."""
+def collect_spellings(secrets: Iterable[str] = ()) -> list[str]:
+    """All spellings of these secrets and the environment's, longest secret first."""
     known = {secret for secret in (*secrets, *_used) if len(secret) >= SHORTEST_SECRET} | environment_secrets()
     return [spelling for secret in sorted(known, key=len, reverse=True) for spelling in _spellings(secret)]
 
 
 def remember(secret: str) -> None:
-    """A value that a line-up names as `${NAME}`: it is struck out from now on, whatever its variable is called."""
+    """Registers a value that a line-up names as `${NAME}`, to be scrubbed from now on."""
     _used.add(secret)
 
 
 def is_secret_variable(name: str) -> bool:
-    """Whether the name of an environment variable says that its value is a secret."""
+    """Whether a variable's name marks its value as secret."""
     return _SECRET_VARIABLE.search(name.upper()) is not None
 
 
 def environment_secrets() -> set[str]:
-    """Values of variables whose names say that they are secret, and the passwords in addresses among the others."""
+    """The values of secret variables, and the passwords in other variables' addresses."""
     secrets = set()
     for name, value in os.environ.items():
         value = value.strip()
@@ -105,9 +105,9 @@ def environment_secrets() -> set[str]:
 
 
 def passwords_in(address: str) -> set[str]:
-    """The passwords, keys and tokens in an address, as they are written and as they are meant.
+    """The passwords, keys and tokens in an address, raw and decoded.
 
-    An address that is written wrongly is told by the error of whoever reads it: it is taken apart all the same.
+    Malformed addresses are parsed as well as possible; whoever uses them reports the error.
     """
     values = {value.strip("'") for value in _PARAMETER.findall(address)}
     parts = _parts(address)
@@ -124,7 +124,7 @@ def passwords_in(address: str) -> set[str]:
 
 
 def secret_in_url(url: str) -> str | None:
-    """Which part of an address may hold a secret, in words; None where none does."""
+    """Which part of an address may hold a secret, in words; None if none does."""
     before_host = "a name or password before the host"
     try:
         parts = urlsplit(url if "://" in url else f"//{url}")
@@ -137,8 +137,8 @@ def secret_in_url(url: str) -> str | None:
     return "a password" if passwords_in(url) else None
 
 
-def shown_url(url: str) -> str:
-    """The address without a name, a password or a query in it."""
+def redact_url(url: str) -> str:
+    """The address without user, password and query."""
     scheme = "" if "://" in url else "//"
     try:
         parts = urlsplit(scheme + url)
@@ -149,7 +149,7 @@ def shown_url(url: str) -> str:
 
 
 def _parts(address: str) -> SplitResult | None:
-    """The parts of an address that has all of them where they belong."""
+    """The parts of an address, even if it is malformed."""
     try:
         parts = urlsplit(address)
         _ = parts.port
@@ -160,7 +160,7 @@ def _parts(address: str) -> SplitResult | None:
 
 @lru_cache(maxsize=256)
 def _spellings(secret: str) -> tuple[str, ...]:
-    """As it is and as an error, a log or an address may quote it, the longest first; of several lines also each."""
+    """The secret and its quoted forms in errors, logs and addresses, longest first; also line by line."""
     data = secret.encode(errors="surrogateescape")
     quoted = [quote(secret, safe="", errors="surrogateescape"), quote(secret, errors="surrogateescape")]
     quoted.append(quote_plus(secret, errors="surrogateescape"))
@@ -172,7 +172,7 @@ def _spellings(secret: str) -> tuple[str, ...]:
 
 
 def _base64(data: bytes) -> list[str]:
-    """It depends on what stands before: the characters that do not are the same at each of three offsets."""
+    """Base64 depends on the offset: the characters that don't, at each of three offsets."""
     spellings = []
     for offset in range(3):
         encoded = base64.b64encode(b"\0" * offset + data).decode()

@@ -13,12 +13,12 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from bakeoff_providers.base import TEXT, EmbeddingBatch, ModelCard, Provider, Role, checked
-from bakeoff_providers.cards import FREE, check_prompt, known_card, named_prompt, overridden
+from bakeoff_providers.base import TEXT, EmbeddingBatch, ModelCard, Provider, Role, check_batch
+from bakeoff_providers.cards import FREE, check_prompt, find_card, find_prompt, overridden
 from bakeoff_providers.errors import EmbeddingFailed, InputError, Unavailable
 from bakeoff_providers.options import Transport
 from bakeoff_providers.registry import missing_modules
-from bakeoff_providers.secrets import scrubbed
+from bakeoff_providers.secrets import scrub
 from bakeoff_providers.shared_options import (
     MANY,
     BatchItems,
@@ -31,7 +31,7 @@ from bakeoff_providers.shared_options import (
 
 
 class SentenceTransformers(Provider):
-    """Any model of sentence-transformers, from a folder or the hub, on this machine.
+    """Any sentence-transformers model, from a folder or the hub, on this machine.
 
     The model's own prompts come first, then those of its family; the line-up's replace both.
     """
@@ -48,18 +48,16 @@ class SentenceTransformers(Provider):
         *,
         model: Model = None,
         revision: Annotated[str | None, "branch, tag or commit on the hub"] = None,
-        device: Annotated[
-            str | None, "where it computes, such as cpu or cuda; the library chooses if left out", Transport
-        ] = None,
+        device: Annotated[str | None, "device, such as cpu or cuda; default: the library's choice", Transport] = None,
         dimensions: Dimensions = None,
-        context: Annotated[int | None, "most tokens of a text that the model reads; the rest is cut", MANY] = None,
+        context: Annotated[int | None, "maximum tokens per text; longer texts are truncated", MANY] = None,
         document_prompt: DocumentPrompt = None,
         query_prompt: QueryPrompt = None,
         trust_remote_code: Annotated[bool, "run code that comes with the model", Transport] = False,
         batch_items: BatchItems = None,
         price: Price = None,
     ) -> None:
-        known = known_card(model or self.default_model, (), ModelCard(name="", batch_items=64, price=FREE))
+        known = find_card(model or self.default_model, (), ModelCard(name="", batch_items=64, price=FREE))
         self.card = overridden(
             known,
             dimensions=dimensions,
@@ -76,7 +74,7 @@ class SentenceTransformers(Provider):
         self._model: Any = None
 
     def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
-        """A folder is known by what is in it; a name on the hub by its revision, as far as one is given."""
+        """A folder is identified by its content, a hub name by its revision, if given."""
         given = self._given[role]
         identity = {**super().identity(role), "own_prompt": given is None}
         if isinstance(given, Mapping):
@@ -90,12 +88,12 @@ class SentenceTransformers(Provider):
         return identity
 
     def ready(self) -> None:
-        """Loads the model: a wrong name or a missing network shows here, not in the middle of a run."""
-        self._loaded()
+        """Loads the model, so that a wrong name or a missing network fails early."""
+        self._get_model()
 
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
-        """Not normalised here: the harness does that where it is wanted."""
-        model = self._loaded()
+        """Not normalised here; the harness does that."""
+        model = self._get_model()
         prompt = self._prompt(model, role)
         before, after = self._around(model, role)
         encode = model.encode_query if role is Role.QUERY else model.encode_document
@@ -110,21 +108,21 @@ class SentenceTransformers(Provider):
                     **named,
                 )
         except Exception as error:
-            said = scrubbed(str(error))
+            said = scrub(str(error))
             raise EmbeddingFailed(f"{self.card.name}: {type(error).__name__}: {said}") from error
         inputs = [before + text + after for text in texts]
         matrix = np.asarray(vectors, dtype=np.float32).reshape(len(texts), -1)
-        return checked(EmbeddingBatch(matrix, truncated=_too_long(model, inputs)), texts, self.card)
+        return check_batch(EmbeddingBatch(matrix, truncated=_too_long(model, inputs)), texts, self.card)
 
     def count_tokens(self, text: str) -> int:
-        """The model's own, with the prompt and the tokens at the ends."""
-        model = self._loaded()
+        """The model's own count, with the prompt and the special tokens."""
+        model = self._get_model()
         before, after = self._around(model, Role.DOCUMENT)
         ids = model.tokenizer(before + text + after, truncation=False, padding=False, verbose=False)["input_ids"]
         return len(ids)
 
     def context_tokens(self) -> int | None:
-        """What the line-up says, or else the model, once it is loaded."""
+        """The line-up's value or, once loaded, the model's."""
         limit = getattr(self._model, "max_seq_length", None)
         return self.card.context or (limit if isinstance(limit, int) else None)
 
@@ -133,10 +131,10 @@ class SentenceTransformers(Provider):
         self._model = None
 
     def _prompt(self, model: Any, role: Role) -> str | None:
-        """None leaves the prompt to the model, which has one of its own or wants none."""
+        """None leaves the prompt to the model."""
         given, own = self._given[role], getattr(model, "prompts", None) or {}
         if isinstance(given, Mapping):
-            return named_prompt(given["name"], own, self.card.name, f"{role}_prompt")
+            return find_prompt(given["name"], own, self.card.name, f"{role}_prompt")
         if given is not None:
             return given
         return None if any(own.values()) else self.card.prompt(role) or None
@@ -147,14 +145,14 @@ class SentenceTransformers(Provider):
         return before, after
 
     def _check_prompts(self) -> None:
-        """A name that the model lacks is found here where its files are; else when it is loaded."""
+        """Checks named prompts if the model's files are here; otherwise when it is loaded."""
         for role, prompt in self._given.items():
             if prompt is not None:
                 check_prompt(prompt, f"{role}_prompt")
-            if isinstance(prompt, Mapping) and (own := _saved_prompts(Path(self.card.name))) is not None:
-                named_prompt(prompt["name"], own, self.card.name, f"{role}_prompt")
+            if isinstance(prompt, Mapping) and (own := _read_prompts(Path(self.card.name))) is not None:
+                find_prompt(prompt["name"], own, self.card.name, f"{role}_prompt")
 
-    def _loaded(self) -> Any:
+    def _get_model(self) -> Any:
         with self._lock:
             if self._model is None:
                 self._model = self._load()
@@ -172,9 +170,9 @@ class SentenceTransformers(Provider):
                 truncate_dim=self.card.dimensions,
                 trust_remote_code=self._trusted,
             )
-        except Exception as error:  # the hub, the disk and the model's own code all fail in ways of their own
+        except Exception as error:  # the hub, the disk and the model's own code raise all kinds of errors
             secrets = [os.environ.get(name, "") for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")]
-            said = scrubbed(f"{error}".partition("\n")[0], secrets)
+            said = scrub(f"{error}".partition("\n")[0], secrets)
             raise Unavailable(f"{self.card.name} can't be loaded (a folder, or a name on the hub?): {said}") from None
         if self.card.context is not None:
             model.max_seq_length = self.card.context
@@ -182,14 +180,14 @@ class SentenceTransformers(Provider):
 
 
 def _own_prompt(model: Any, role: Role) -> str:
-    """What the library puts before a text of this role: it looks for the prompt under these names."""
+    """The library's prompt for this role, which it looks up under these names."""
     own = getattr(model, "prompts", None) or {}
     names = ("query",) if role is Role.QUERY else ("document", "passage", "corpus")
     return next((str(own[name]) for name in names if own.get(name)), "")
 
 
-def _saved_prompts(folder: Path) -> dict[str, str] | None:
-    """The named prompts of a folder; None where it is none."""
+def _read_prompts(folder: Path) -> dict[str, str] | None:
+    """A folder's named prompts; None if it is not a folder."""
     if not folder.is_dir():
         return None
     file = folder / "config_sentence_transformers.json"
@@ -202,7 +200,7 @@ def _saved_prompts(folder: Path) -> dict[str, str] | None:
 
 
 def _too_long(model: Any, texts: Sequence[str]) -> int:
-    """How many texts were cut. A text has no more tokens than bytes, so most need not be counted."""
+    """How many texts were truncated. A text has no more tokens than bytes, so most need no count."""
     limit, tokenizer = getattr(model, "max_seq_length", None), getattr(model, "tokenizer", None)
     if not isinstance(limit, int) or not callable(tokenizer):
         return 0
@@ -214,7 +212,7 @@ def _too_long(model: Any, texts: Sequence[str]) -> int:
 
 
 def _fingerprint(folder: Path) -> str:
-    """Names, sizes and times: cheap, and a folder that was touched is only embedded anew."""
+    """Names, sizes and times: cheap. A touched folder is merely embedded again."""
     digest = hashlib.sha256()
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         stat = file.stat()

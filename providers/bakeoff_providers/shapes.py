@@ -1,4 +1,4 @@
-"""Values held to a shape: what does not fit is said with its place, the values that would do, and the nearest key."""
+"""Checks values against types. Errors name the place, the allowed values, and the nearest key."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _ARTICLES = {"integer": "an integer", "number": "a number", "table": "a table"}
 _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
 
 
-def converted(name: str, value: Any, shape: type[T]) -> T:
-    """The value of an option in the shape that it must have."""
+def convert(name: str, value: Any, shape: type[T]) -> T:
+    """An option's value as its type."""
     try:
         return msgspec.convert(value, shape)
     except msgspec.ValidationError as error:
-        if re.fullmatch(r"Expected `[^`]*`, got `[^`]*`", str(error)):  # the value itself, nothing within it
+        if re.fullmatch(r"Expected `[^`]*`, got `[^`]*`", str(error)):  # the value itself, not something within it
             words = type_words(shape)
             raise InputError(f"{value!r} is not {_ARTICLES.get(words, words)}", place=name) from None
         raise misfit(error, shape, name) from None
 
 
 def check_range(name: str, value: Any, allowed: msgspec.Meta) -> None:
-    """Refuses numbers that an option can't have, alone or in a list: they would be noticed late, or cost memory."""
+    """Refuses numbers outside an option's range, also in lists, before they cause late errors."""
     for number in value if isinstance(value, list | tuple) else [value]:
         if isinstance(number, int | float) and not isinstance(number, bool) and not _within(number, allowed):
             low = f"above {allowed.gt:,}" if allowed.gt is not None else f"from {allowed.ge:,}"
@@ -41,13 +41,13 @@ def check_range(name: str, value: Any, allowed: msgspec.Meta) -> None:
 
 
 def _within(number: float, allowed: msgspec.Meta) -> bool:
-    """NaN is within nothing."""
+    """NaN is never within."""
     low = number > allowed.gt if allowed.gt is not None else allowed.ge is None or number >= allowed.ge
     return low and (allowed.le is None or number <= allowed.le)
 
 
 def misfit(error: msgspec.ValidationError, shape: Any, name: str = "$", file: Path | str | None = None) -> InputError:
-    """What msgspec found wrong, in words that help: which key, which values, which one was meant."""
+    """A helpful form of msgspec's error: the key, the allowed values, the nearest one."""
     problem, _, path = str(error).partition(" - at ")
     path = path.strip("`")
     place = name + path.removeprefix("$") if path else "" if name == "$" else name
@@ -67,7 +67,7 @@ def misfit(error: msgspec.ValidationError, shape: Any, name: str = "$", file: Pa
 
 
 def _at(shape: Any, path: str) -> Iterator[Any]:
-    """The types that a value may have at a path such as `$.contender[0].store`."""
+    """The types allowed at a path such as `$.contender[0].store`."""
     shapes = list(_alternatives(shape))
     for step in _STEP.finditer(path):
         inner = (part for one in shapes for part in _inside(one, step["key"]))
@@ -76,7 +76,7 @@ def _at(shape: Any, path: str) -> Iterator[Any]:
 
 
 def _inside(shape: Any, key: str | None) -> Iterator[Any]:
-    """What is under a key of a struct or a table, or what a list or a table holds."""
+    """The types under a key of a struct or table, or within a list."""
     if _is_struct(shape):
         yield from (option.type for option in options_of(shape) if option.name == key)
     elif get_origin(shape) in (list, tuple, collections.abc.Sequence):

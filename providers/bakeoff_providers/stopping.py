@@ -1,4 +1,4 @@
-"""Cancel means stop: one flag for the process, checked before every attempt, and waits that end when it is set."""
+"""Cancellation: one flag per process, checked before every attempt. Waits end when it is set."""
 
 from __future__ import annotations
 
@@ -9,51 +9,51 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-STEP = 0.1  # seconds between two looks at the flag
+STEP = 0.1  # seconds between checks of the flag
 
 _flag = threading.Event()
 
 
 class DeadlineTimeout(Exception):
-    """A call took longer than its deadline, however lively its bytes were."""
+    """A call exceeded its deadline, even if bytes kept arriving."""
 
 
 def stop() -> None:
-    """From now on no attempt is made and no wait lasts."""
+    """Cancels all further attempts and waits."""
     _flag.set()
 
 
 def resume() -> None:
-    """Clears the flag: a new run in the same process."""
+    """Clears the flag, for a new run in the same process."""
     _flag.clear()
 
 
-def stopped() -> bool:
-    """Whether somebody asked to stop."""
+def is_stopped() -> bool:
+    """Whether cancellation was requested."""
     return _flag.is_set()
 
 
 def check() -> None:
-    """Raises where work should end; before every attempt."""
+    """Raises if cancelled. Called before every attempt."""
     if _flag.is_set():
         raise KeyboardInterrupt
 
 
 def ends_run(error: BaseException) -> bool:
-    """Whether what was raised means that all work ends; a contender's sys.exit or cancelled task is its own failure."""
+    """Whether an exception ends the run. A contender's sys.exit or cancelled task is its own failure."""
     return isinstance(error, (KeyboardInterrupt, GeneratorExit)) or (
         _flag.is_set() and not isinstance(error, Exception)
     )
 
 
 def sleep(seconds: float) -> None:
-    """Waits, unless or until the flag is set."""
+    """Sleeps until the time is up or the flag is set."""
     if _flag.wait(seconds):
         raise KeyboardInterrupt
 
 
 class _Worker(threading.Thread):
-    """A thread that makes calls for others. The process does not wait for it at its end."""
+    """A thread that makes calls for others. The process does not wait for it on exit."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True, name="bakeoff-call")
@@ -79,14 +79,14 @@ class _Worker(threading.Thread):
 _idle: list[_Worker] = []
 _lock = threading.Lock()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_idle.clear)  # threads do not come along
+    os.register_at_fork(after_in_child=_idle.clear)  # threads don't survive a fork
 
 
 def in_time(work: Callable[[], T], seconds: float) -> T:
-    """What `work` returns, if it does so before the deadline and before the flag is set.
+    """The result of `work`, if it returns before the deadline and before cancellation.
 
-    SDKs time out between two bytes only. The work is done by a thread that is kept, since some SDKs keep a session for
-    each; one that missed its deadline is left to itself.
+    SDK timeouts apply between two bytes only. The thread is reused, since some SDKs keep one session per thread. A
+    thread that missed its deadline is abandoned.
     """
     check()
     with _lock:
@@ -102,7 +102,7 @@ def in_time(work: Callable[[], T], seconds: float) -> T:
         check()
         if time.monotonic() >= until:
             worker.work = None
-            worker.given.set()  # it ends after what it is doing
+            worker.given.set()  # it ends after its current work
             raise DeadlineTimeout(f"not complete after {seconds:g} s")
     answer, error = worker.answer, worker.error
     worker.answer = worker.error = worker.work = None

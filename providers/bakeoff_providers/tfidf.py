@@ -16,7 +16,7 @@ from bakeoff_providers.errors import EmbeddingFailed, InputError
 from bakeoff_providers.shared_options import Label
 
 _WORD = re.compile(r"\w+")
-# The two dimensions behind the vocabulary: where a text goes that shares no word with the corpus.
+# Two extra dimensions for texts that share no word with the corpus.
 _UNKNOWN = {Role.QUERY: 0, Role.DOCUMENT: 1}
 
 
@@ -38,7 +38,7 @@ class Tfidf(Provider):
         self,
         *,
         model: Label = None,
-        max_features: Annotated[int, "most words of the vocabulary: the most frequent ones are kept"] = 8192,
+        max_features: Annotated[int, "vocabulary size; the most frequent words are kept"] = 8192,
     ) -> None:
         if max_features < 1:
             raise InputError(f"max_features is {max_features}", place="tfidf", remedy="give 1 or more")
@@ -49,7 +49,7 @@ class Tfidf(Provider):
         self._fingerprint: str | None = None
 
     def fit(self, documents: Sequence[str]) -> None:
-        """Learns the vocabulary and the idf; the most frequent words stay where there are too many."""
+        """Learns the vocabulary and the idf. If there are too many words, the most frequent stay."""
         counts: Counter[str] = Counter()
         documents_with: Counter[str] = Counter()
         for document in documents:
@@ -73,15 +73,15 @@ class Tfidf(Provider):
         self.card = msgspec.structs.replace(self.card, dimensions=len(terms) + len(_UNKNOWN))
 
     def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
-        """What was learnt is the model: another corpus makes other vectors of the same text."""
+        """The fitted vocabulary is the model: another corpus gives other vectors."""
         if self._fingerprint is None:
-            raise _unfitted()
+            raise _fit_error()
         return {**super().identity(role), "revision": f"1-{self._fingerprint}"}
 
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
-        """A text with no known word gets a dimension of its own role: at 0 from every text of the other role."""
+        """A text without known words gets its role's extra dimension, orthogonal to all texts of the other role."""
         if self._fingerprint is None:
-            raise _unfitted()
+            raise _fit_error()
         known = len(self._places)
         vectors: Vectors = np.zeros((len(texts), known + len(_UNKNOWN)), dtype=np.float32)
         for row, text in enumerate(texts):
@@ -100,5 +100,5 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def _unfitted() -> EmbeddingFailed:
+def _fit_error() -> EmbeddingFailed:
     return EmbeddingFailed("tfidf has seen no documents yet: call fit() with the corpus before embed()")

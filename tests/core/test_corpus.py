@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 from bakeoff.core import corpus
-from bakeoff.core.corpus import StoredDocuments, changed, collected
+from bakeoff.core.corpus import StoredDocuments, collect_documents, transform_documents
 from bakeoff.core.task import Document, DocumentChunking, Query, Task, document_ids
 from bakeoff.embedding.chunking import document_chunks
 from bakeoff.embedding.corpus_chunks import (
@@ -48,13 +48,13 @@ def stored(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> S
     """In a file, read back a few at a time or all at once."""
     monkeypatch.setattr(corpus, "IN_MEMORY", 1000)
     monkeypatch.setattr(corpus, "_READ", request.param)
-    documents = collected([DOCUMENTS[start : start + 7] for start in range(0, len(DOCUMENTS), 7)])
+    documents = collect_documents([DOCUMENTS[start : start + 7] for start in range(0, len(DOCUMENTS), 7)])
     assert isinstance(documents, StoredDocuments)
     return documents
 
 
 def test_few_documents_are_a_list() -> None:
-    assert collected([DOCUMENTS[:20], DOCUMENTS[20:]]) == DOCUMENTS
+    assert collect_documents([DOCUMENTS[:20], DOCUMENTS[20:]]) == DOCUMENTS
 
 
 def test_stored_documents_are_the_same_documents(stored: StoredDocuments) -> None:
@@ -79,14 +79,16 @@ def test_changes_are_made_when_a_document_is_read(stored: StoredDocuments) -> No
     def shout(document: Document) -> Document:
         return msgspec.structs.replace(document, title=document.title.upper())
 
-    assert list(changed(changed(stored, cut), shout)) == [shout(cut(document)) for document in DOCUMENTS]
+    assert list(transform_documents(transform_documents(stored, cut), shout)) == [
+        shout(cut(document)) for document in DOCUMENTS
+    ]
 
 
 def test_a_task_has_the_same_fingerprint_and_warnings_wherever_its_documents_are(stored: StoredDocuments) -> None:
     twins = [msgspec.structs.replace(DOCUMENTS[5], id="twin"), msgspec.structs.replace(DOCUMENTS[5], id="third")]
     kept, in_file = (
         Task(name="t", documents=documents, queries=[Query(id="q", text="q")], judgments={"q": {"d3": 1}})
-        for documents in ([*DOCUMENTS, *twins], collected([list(DOCUMENTS), twins[:]]))
+        for documents in ([*DOCUMENTS, *twins], collect_documents([list(DOCUMENTS), twins[:]]))
     )
     assert isinstance(in_file.documents, StoredDocuments)
     assert in_file.fingerprint() == kept.fingerprint()
@@ -137,7 +139,7 @@ def test_documents_that_stay_whole_make_the_same_chunks_without_being_cut(
 ) -> None:
     monkeypatch.setattr(corpus, "IN_MEMORY", 1000)
     whole = [msgspec.structs.replace(document, chunking=DocumentChunking()) for document in DOCUMENTS]
-    documents = collected([whole[:30], whole[30:]])
+    documents = collect_documents([whole[:30], whole[30:]])
     assert isinstance(documents, StoredDocuments)
     chunks = chunks_of_corpus(documents, ChunkAsDocumentSays())
     assert isinstance(chunks, StoredChunks)
@@ -155,12 +157,12 @@ def test_documents_without_metadata_are_not_read_for_it_when_they_are_cut_otherw
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(corpus, "IN_MEMORY", 100)
-    plain = collected([[Document(f"d{number}", "text") for number in range(20)]])
+    plain = collect_documents([[Document(f"d{number}", "text") for number in range(20)]])
 
     def refuse(document: Document) -> Document:
         raise AssertionError(document.id)
 
-    task = Task(name="t", documents=changed(plain, refuse), queries=[Query(id="q", text="q")], judgments={})
+    task = Task(name="t", documents=transform_documents(plain, refuse), queries=[Query(id="q", text="q")], judgments={})
     assert task.metadata == {}
 
 
@@ -176,7 +178,7 @@ def test_texts_of_stored_documents_are_read_when_they_are_needed(stored: StoredD
 
 def test_the_text_of_one_of_many_documents_costs_no_list_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus, "IN_MEMORY", 1000)
-    many = collected([[Document(f"d{at}", f"{at} " * 500)] for at in range(5000)])
+    many = collect_documents([[Document(f"d{at}", f"{at} " * 500)] for at in range(5000)])
     tracemalloc.start()
     assert TextsById(many)["d4321"].startswith("4321 4321")
     peak = tracemalloc.get_traced_memory()[1]
@@ -187,14 +189,14 @@ def test_the_text_of_one_of_many_documents_costs_no_list_of_all(monkeypatch: pyt
 def test_fields_and_metadata_count_as_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus, "IN_MEMORY", 10_000)
     for more in ({"fields": {"plot": "x" * 5000}}, {"metadata": {"plot": "x" * 5000}}):
-        assert isinstance(collected([[Document(f"d{at}", "t", **more)] for at in range(4)]), StoredDocuments)  # type: ignore[arg-type]
-    assert isinstance(collected([[Document(f"d{at}", "t")] for at in range(4)]), list)
+        assert isinstance(collect_documents([[Document(f"d{at}", "t", **more)] for at in range(4)]), StoredDocuments)  # type: ignore[arg-type]
+    assert isinstance(collect_documents([[Document(f"d{at}", "t")] for at in range(4)]), list)
 
 
 def test_a_fingerprint_keeps_no_fields(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(corpus, "IN_MEMORY", 1000)
     monkeypatch.setattr(corpus, "_READ", 10_000)
-    many = collected([[Document(f"d{at}", "t", fields={"plot": f"{at} " * 1000})] for at in range(1000)])
+    many = collect_documents([[Document(f"d{at}", "t", fields={"plot": f"{at} " * 1000})] for at in range(1000)])
     task = Task(name="t", documents=many, queries=[Query(id="q", text="q")], judgments={})
     tracemalloc.start()
     task.fingerprint()
@@ -208,6 +210,6 @@ def test_a_full_temporary_disk_says_what_moves_it(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(corpus, "IN_MEMORY", 1000)
     monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: os.fdopen(os.open("/dev/full", os.O_WRONLY), "wb", 0))
     with refuses(InputError, os.strerror(errno.ENOSPC)) as caught:
-        collected([DOCUMENTS])
+        collect_documents([DOCUMENTS])
     assert str(caught.value.file) == tempfile.gettempdir()
     assert "TMPDIR" in (caught.value.remedy or "")

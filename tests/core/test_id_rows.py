@@ -35,7 +35,7 @@ def test_every_place_of_every_id_is_found_while_the_list_grows(
         expected = {(place, row) for place, one in enumerate(asked) for row, other in enumerate(names) if one == other}
         assert set(zip(*(part.tolist() for part in rows.matches(wanted)), strict=True)) == expected
         assert set(map(str.__str__, rows.among(wanted))) == set(asked) & set(map(str.__str__, names))
-        assert rows.repeated() == (len(set(map(str.__str__, names))) < len(names))
+        assert rows.has_repeats() == (len(set(map(str.__str__, names))) < len(names))
     assert len(rows) == len(names)
     assert all(rows.of(of(name)) == [row for row, other in enumerate(names) if other == name] for name in asked)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from bakeoff.core.markdown import inert, markdown_table, section_lines
+from bakeoff.core.printable import inert, markdown_table, section_lines
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt

@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 from bakeoff.cli.streams import echo
-from bakeoff.core.printable import dollars, listed, printable, some
+from bakeoff.core.printable import dollars, join_names, printable, some
 from bakeoff.report.console import Screen
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,10 +55,10 @@ def test_dollars_have_as_few_digits_as_tell_them(figure: float, written: str) ->
 
 def test_names_in_a_sentence() -> None:
     names = [f"n{at}" for at in range(14)]
-    assert listed(names[:1]) == "n0"
-    assert listed(names[:2]) == "n0 and n1"
-    assert listed(names[:13]) == ", ".join(names[:12]) + " and n12"
-    assert listed(names) == ", ".join(names[:12]) + " and 2 more"
+    assert join_names(names[:1]) == "n0"
+    assert join_names(names[:2]) == "n0 and n1"
+    assert join_names(names[:13]) == ", ".join(names[:12]) + " and n12"
+    assert join_names(names) == ", ".join(names[:12]) + " and 2 more"
 
 
 def test_some_names_and_how_many_more() -> None:

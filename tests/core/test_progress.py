@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bakeoff.core import corpus
-from bakeoff.core.corpus import collected
+from bakeoff.core.corpus import collect_documents
 from bakeoff.core.files import read_json_lines
-from bakeoff.core.progress import Advance, followed, showing, steps
+from bakeoff.core.progress import Advance, showing, steps, track
 from bakeoff.core.remote import SharedFolder
 from bakeoff.core.task import Document
 from bakeoff.embedding.cache import VectorCache
@@ -104,7 +104,7 @@ def test_documents_that_are_cut_again_and_vectors_that_are_checked_are_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(corpus, "IN_MEMORY", 1000)
-    documents = collected([[Document(id=f"d{n}", text="a text") for n in range(50)]])
+    documents = collect_documents([[Document(id=f"d{n}", text="a text") for n in range(50)]])
     space = VectorCache(tmp_path).space({"model": "m"})
     space.put([str(n) for n in range(3_000)], np.ones((3_000, 256), dtype=np.float32), None)
     space.close()
@@ -112,7 +112,7 @@ def test_documents_that_are_cut_again_and_vectors_that_are_checked_are_followed(
     with showing(noted):
         chunks_of_corpus(documents, ChunkAsDocumentSays())
         VectorCache(tmp_path).space({"model": "m"}).close()
-        assert list(followed("parts", 5, ["ab", "cde"])) == ["ab", "cde"]
+        assert list(track("parts", 5, ["ab", "cde"])) == ["ab", "cde"]
     assert noted.seen == {"documents to cut": [50, 50], "cached vectors: MB checked": [2, 2], "parts": [5, 5]}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from bakeoff.core.wrapping import cells, wrapped
+from bakeoff.core.wrapping import cells, wrap
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +12,7 @@ WORD = st.text("abcdef0123456789.,[]()→=−★東", min_size=1, max_size=14)
 
 @given(st.lists(WORD, min_size=1, max_size=30), st.integers(10, 90), st.integers(0, 4))
 def test_no_word_is_broken_or_lost_and_no_line_is_too_long(words: list[str], width: int, indent: int) -> None:
-    lines = wrapped(" " * indent + " ".join(words), width)
+    lines = wrap(" " * indent + " ".join(words), width)
     assert " ".join(lines).split() == words
     for line in lines:
         assert line == line.rstrip()
@@ -33,13 +33,13 @@ def test_no_word_is_broken_or_lost_and_no_line_is_too_long(words: list[str], wid
 )
 def test_a_figure_stays_beside_its_unit_at_every_width(text: str, kept: str) -> None:
     for width in range(len(kept), len(text) + 1):
-        assert any(kept in line for line in wrapped(text, width)), width
+        assert any(kept in line for line in wrap(text, width)), width
 
 
 def test_what_goes_on_below_an_indented_line_is_deeper() -> None:
-    assert wrapped("  one two three four", 12) == ["  one two", "    three", "    four"]
-    assert wrapped("one two three", 8) == ["one two", "three"]
-    assert wrapped("a  b\n\n  c", 80) == ["a  b", "", "  c"]
-    assert wrapped("see /a/very/long/path/that/fits/nowhere now", 12) == [
+    assert wrap("  one two three four", 12) == ["  one two", "    three", "    four"]
+    assert wrap("one two three", 8) == ["one two", "three"]
+    assert wrap("a  b\n\n  c", 80) == ["a  b", "", "  c"]
+    assert wrap("see /a/very/long/path/that/fits/nowhere now", 12) == [
         "see", "/a/very/long/path/that/fits/nowhere", "now",
     ]  # fmt: skip

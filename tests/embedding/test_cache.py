@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import xxhash
 from bakeoff.calls.key_index import KeyIndex, keys_of
-from bakeoff.calls.locks import all_locked
+from bakeoff.calls.locks import lock_all
 from bakeoff.core.figures import CallTime
 from bakeoff.core.hashing import space_name
 from bakeoff.embedding.cache import Freed, VectorCache, delete_space
@@ -280,7 +280,7 @@ def test_a_space_is_not_opened_while_it_is_deleted(tmp_path: Path) -> None:
         space.refresh()
     opened: list[Space] = []
     opening = threading.Thread(target=lambda: opened.append(cache.space(IDENTITY)))
-    with all_locked([space.folder / IN_USE]) as free:
+    with lock_all([space.folder / IN_USE]) as free:
         assert free
         opening.start()
         opening.join(0.2)

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from bakeoff.calls.budget import Budget, BudgetReached
+from bakeoff.calls.budget import Budget, BudgetReached, estimate_tokens
 from bakeoff.calls.retry import RetryPolicy
-from bakeoff.calls.tokens import estimated_tokens
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder, batches
 from bakeoff.embedding.unit import unit
@@ -237,7 +236,7 @@ def test_batches_keep_order_and_limits(texts: list[str], items: int, tokens: int
     made = list(batches(texts, ModelCard(name="m", batch_items=items, batch_tokens=tokens)))
     assert [text for batch in made for text in batch] == texts
     assert all(1 <= len(batch) <= items for batch in made)
-    assert all(len(batch) == 1 or estimated_tokens(batch) <= tokens for batch in made)
+    assert all(len(batch) == 1 or estimate_tokens(batch) <= tokens for batch in made)
 
 
 def test_unit_refuses_a_zero_vector() -> None:

@@ -114,7 +114,7 @@ def test_who_needs_only_what_is_new_begins_where_another_has_read_to(tmp_path: P
     driver = VectorCache(tmp_path).space(IDENTITY)
     writer.put(["grows"], np.ones((1, 3), dtype=np.float32), tokens=1)
     driver.refresh()
-    worker = Space(driver.folder, IDENTITY, known=driver.known())
+    worker = Space(driver.folder, IDENTITY, known=driver.collect_marks())
     assert len(worker) == 0
     writer.put(["later"], np.full((1, 3), 7, dtype=np.float32), tokens=2)  # into a shard that is known in part
     writer.end_shard()

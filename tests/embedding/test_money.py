@@ -12,11 +12,10 @@ from types import SimpleNamespace
 import numpy as np
 import numpy.typing as npt
 import pytest
-from bakeoff.calls.budget import Budget, BudgetReached
+from bakeoff.calls.budget import Budget, BudgetReached, estimate_tokens, price_of
 from bakeoff.calls.key_index import keys_of
 from bakeoff.calls.paid import Usage
 from bakeoff.calls.retry import RateLimit, RetryPolicy, Unanswered, call
-from bakeoff.calls.tokens import estimated_tokens, price_of
 from bakeoff.core.progress import Advance
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder, batches, corpus_batches
@@ -157,8 +156,8 @@ def test_usage_is_added_up_and_priced() -> None:
 
 
 def test_tokens_are_guessed_from_lengths() -> None:
-    assert estimated_tokens(["x" * 8, "", "x" * 6]) == 2 + 1 + 1.5  # a text has one token at least
-    assert estimated_tokens(["x" * 8, ""], "a: {text} b") == 3.25 + 1.25  # five characters around each
+    assert estimate_tokens(["x" * 8, "", "x" * 6]) == 2 + 1 + 1.5  # a text has one token at least
+    assert estimate_tokens(["x" * 8, ""], "a: {text} b") == 3.25 + 1.25  # five characters around each
 
 
 # Batches

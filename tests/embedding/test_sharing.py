@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bakeoff.calls.budget import price_of
 from bakeoff.calls.key_index import Keys, keys_of
 from bakeoff.calls.locks import Claims
-from bakeoff.calls.tokens import price_of
 from bakeoff.core.progress import Advance
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import AT_RISK_TEXTS, AT_RISK_USD, WORKERS, Embedder, batches

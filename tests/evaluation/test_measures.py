@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from bakeoff.core.ranking import ordered
+from bakeoff.core.ranking import make_ranking
 from bakeoff.evaluation.measures import Measure, deepest
 from bakeoff.evaluation.measures.base import figure_of, options_of, primary_measure
 from bakeoff.evaluation.score import join, random_expectation, score_queries
@@ -220,7 +220,7 @@ def test_values_of_unbounded_measures_leave_0_to_1(text: str, bounded: bool) -> 
     """Two relevant documents of grade 3 on top, none of them found at all: a logarithm of nothing, a gain above 1."""
     measure, grades = Measure.parse(text), {"q": {"a": 3, "b": 3}}
     values = [
-        float(score_queries(join({"q": ordered([(document, 1.0)])}, grades, ["q"]), [measure])[measure][0])
+        float(score_queries(join({"q": make_ranking([(document, 1.0)])}, grades, ["q"]), [measure])[measure][0])
         for document in ("a", "x")
     ]
     assert measure.bounded == bounded

@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from bakeoff.core.ranking import Ranking, ordered
+from bakeoff.core.ranking import Ranking, make_ranking
 from bakeoff.evaluation import ranked_grades as grades
 from bakeoff.evaluation.ranked_grades import NO_DOCUMENT, UNJUDGED, RankedGrades, join, join_arrays, join_scores
 from bakeoff_providers.errors import InputError
@@ -37,7 +37,7 @@ def _small_blocks() -> Iterator[None]:
 
 
 def rankings_of(run: Mapping[str, Mapping[str, float]]) -> dict[str, Ranking]:
-    return {query: ordered(scores.items()) for query, scores in run.items()}
+    return {query: make_ranking(scores.items()) for query, scores in run.items()}
 
 
 def same(a: RankedGrades, b: RankedGrades) -> bool:

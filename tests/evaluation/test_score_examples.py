@@ -9,9 +9,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from bakeoff.core.ranking import Ranking, ordered
+from bakeoff.core.ranking import Ranking, make_ranking
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.score import deepest, join, join_scores, score_queries, weighted_f1
+from bakeoff.evaluation.score import deepest, f1_by_weight, join, join_scores, score_queries
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
@@ -58,7 +58,7 @@ def test_one_relevant_at_rank_three() -> None:
 def _weighted_f1(confusion: list[list[int]]) -> float:
     """From a matrix: rows are the true classes, columns the predicted ones."""
     matrix = np.array(confusion)
-    return weighted_f1(np.diagonal(matrix), matrix.sum(axis=1), matrix.sum(axis=0))
+    return f1_by_weight(np.diagonal(matrix), matrix.sum(axis=1), matrix.sum(axis=0))
 
 
 def test_weighted_f1_of_three_classes() -> None:
@@ -130,7 +130,7 @@ def test_a_constant_scorer_gains_nothing_from_ties(order: list[str], relevant: s
     measure = Measure.parse("mrr")
     expected = 1 / (["d1", "d2", "d3", "d4"].index(relevant) + 1)
     assert score_queries(join_scores(run, {"q": {relevant: 1}}, ["q"]), [measure])[measure].tolist() == [expected]
-    rankings = {"q": ordered(run["q"].items())}
+    rankings = {"q": make_ranking(run["q"].items())}
     assert score_queries(join(rankings, {"q": {relevant: 1}}, ["q"]), [measure])[measure].tolist() == [expected]
 
 
@@ -142,10 +142,10 @@ def test_unjudged_documents_are_not_relevant_and_are_counted() -> None:
 
 def test_places_that_were_filled_up_count_for_every_measure_but_judged() -> None:
     """a matched; x, y and b follow by id alone, and b, which somebody graded, earns its points there."""
-    filled = Ranking(("a",), (2.0,)).filled(["a", "x", "y", "b"], 4)
+    filled = Ranking(("a",), (2.0,)).fill(["a", "x", "y", "b"], 4)
     measures = [Measure.parse(text) for text in ("judged@4", "judged@1", "p@4", "recall@4")]
     judgments = {"q": {"a": 1, "b": 1}, "nothing matched": {"b": 1}}
-    answers = {"q": filled, "nothing matched": Ranking((), ()).filled(["x"], 1)}
+    answers = {"q": filled, "nothing matched": Ranking((), ()).fill(["x"], 1)}
     scores = score_queries(join(answers, judgments, list(judgments)), measures)
     assert {str(measure): values.tolist() for measure, values in scores.items()} == {
         "judged@4": [1.0, 1.0],

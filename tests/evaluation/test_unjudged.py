@@ -48,7 +48,7 @@ def test_the_documents_that_turn_the_winner_are_named() -> None:
 
 def test_what_only_fills_a_ranking_up_is_no_open_document() -> None:
     """B found b, and x follows by id alone; had B found x, a grade for it would put B first."""
-    a, b = ranking("ac"), Ranking(("b",), (1.0,)).filled(["x"], 2)
+    a, b = ranking("ac"), Ranking(("b",), (1.0,)).fill(["x"], 2)
     judgments = {"q": {"a": 0, "b": 0, "c": 0}}
     p2 = Measure.parse("p@2")
     assert if_relevant({"q": b}, judgments, ["q"], p2).tolist() == [0.0]
@@ -60,7 +60,7 @@ def test_what_only_fills_a_ranking_up_is_no_open_document() -> None:
 
 def test_a_document_that_the_best_has_by_chance_above_a_challengers_match_turns_nothing() -> None:
     """x fills the best's second place and is the challenger's third: the best would gain more by it."""
-    best, other = Ranking(("a",), (1.0,)).filled(["x"], 2), ranking("bcx")
+    best, other = Ranking(("a",), (1.0,)).fill(["x"], 2), ranking("bcx")
     assert (
         winner_changing_grades(
             {"q": best}, {"q": other}, {"q": {"a": 0, "b": 0, "c": 0}}, ["q"], Measure.parse("dcg@3")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bakeoff_providers import weights
-from bakeoff_providers.base import Provider, Role, checked
+from bakeoff_providers.base import Provider, Role, check_batch
 
 TEXT = "river rose overnight by four centimetres while quarterly profits of the vitamin maker fell sharply"
 
@@ -29,7 +29,7 @@ def require(name: str) -> None:
 def check_agreement(provider: Provider, reference: dict[str, Any]) -> None:
     """Unit vectors in the direction of the reference's."""
     texts = reference["texts"]
-    batch = checked(provider.embed(texts, Role.DOCUMENT), texts, provider.card)
+    batch = check_batch(provider.embed(texts, Role.DOCUMENT), texts, provider.card)
     expected = np.array(reference["vectors"])
     cosines = (batch.vectors * expected).sum(axis=1) / np.linalg.norm(expected, axis=1)
     assert cosines.min() >= 0.999

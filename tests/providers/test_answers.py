@@ -8,7 +8,7 @@ import httpx
 import numpy as np
 import pytest
 from bakeoff_providers import PROVIDERS, stopping
-from bakeoff_providers.answers import Expected, IndexedRows, RefusedAnswer, counted, expecting, guard_httpx
+from bakeoff_providers.answers import Expected, IndexedRows, RefusedAnswer, expecting, guard_httpx, read_count
 from bakeoff_providers.base import Role
 from bakeoff_providers.errors import BakeoffError, CallFailed, EmbeddingFailed
 from bakeoff_providers.hosted import Hosted
@@ -101,7 +101,7 @@ def test_counts_that_are_none_are_not_believed(case: Case, wire: WireServer, pro
     [(7, 7), (7.0, 7), (0, 0), (7.5, None), (-1, None), (True, None), ("7", None), (10**400, None), (None, None)],
 )
 def test_what_counts_as_a_number_of_tokens(tokens: object, count: int | None) -> None:
-    assert counted(tokens) == count
+    assert read_count(tokens) == count
 
 
 def test_an_answer_that_no_check_saw_is_not_believed(wire: WireServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import ModelCard, Role
-from bakeoff_providers.cards import check_prompt, family_prompts, known_card, overridden
+from bakeoff_providers.cards import check_prompt, family_prompts, find_card, overridden
 from bakeoff_providers.errors import InputError
 
 from tests.errors import refuses, says
@@ -127,7 +127,7 @@ def test_a_misspelt_option_is_told() -> None:
 
 
 def test_a_tag_does_not_hide_a_card() -> None:
-    card = known_card("known:v2", [CARD], ModelCard(name=""))
+    card = find_card("known:v2", [CARD], ModelCard(name=""))
     assert (card.name, card.dimensions) == ("known:v2", 1024)
 
 

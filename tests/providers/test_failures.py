@@ -15,7 +15,7 @@ import pytest
 import requests
 from bakeoff_providers.errors import BakeoffError, CallFailed, EmbeddingFailed
 from bakeoff_providers.failures import RETRYABLE, failure, retry_after
-from bakeoff_providers.secrets import LONGEST, scrubbed
+from bakeoff_providers.secrets import LONGEST, scrub
 from google.api_core import exceptions as google
 from hypothesis import given
 from hypothesis import strategies as st
@@ -248,7 +248,7 @@ def test_retry_after_never_breaks(value: str) -> None:
     ],
 )
 def test_keys_are_struck_out(text: str) -> None:
-    clean = scrubbed(text, ["my-secret-abcdefgh12345"])
+    clean = scrub(text, ["my-secret-abcdefgh12345"])
     assert "***" in clean
     assert "12345" not in clean
     assert "6789" not in clean
@@ -256,12 +256,12 @@ def test_keys_are_struck_out(text: str) -> None:
 
 def test_plain_words_stay() -> None:
     text = "co-occurrence of para-sailing is not supported: none of the inputs fit"
-    assert scrubbed(text, ["none", ""]) == text
+    assert scrub(text, ["none", ""]) == text
 
 
 @given(st.text(), st.text(min_size=6))
 def test_a_scrubbed_text_is_one_short_line_without_the_secret(text: str, secret: str) -> None:
-    clean = scrubbed(f"{text}{secret}{text}", [secret])
+    clean = scrub(f"{text}{secret}{text}", [secret])
     assert len(clean) <= LONGEST
     assert "\n" not in clean
     if "*" not in secret and not set(secret) <= set(" .") and len(set(secret)) > 3:

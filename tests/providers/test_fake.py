@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from bakeoff_providers.base import Role, checked
+from bakeoff_providers.base import Role, check_batch
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.fake import Fake
 from hypothesis import given
@@ -46,7 +46,7 @@ def test_a_word_is_hashed_whole_and_by_its_3_grams() -> None:
 @given(st.lists(st.text(), max_size=5), st.integers(1, 300), st.integers(0, 5))
 def test_every_text_gets_a_vector_of_length_1(texts: list[str], dimensions: int, seed: int) -> None:
     fake = Fake(dimensions=dimensions, seed=seed)
-    batch = checked(fake.embed(texts, Role.DOCUMENT), texts, fake.card)
+    batch = check_batch(fake.embed(texts, Role.DOCUMENT), texts, fake.card)
     assert batch.vectors.dtype == np.float32
     assert batch.vectors.shape == (len(texts), dimensions)
     np.testing.assert_allclose(np.linalg.norm(batch.vectors, axis=1), 1, atol=1e-6)

@@ -38,7 +38,7 @@ def test_vectors_agree_with_the_packs_own_binding(provider: Granite, reference: 
 
 def test_the_reference_is_of_these_weights(provider: Granite, reference: dict[str, Any]) -> None:
     sha = reference["provenance"]["pack_sha256"]
-    assert sha == weights.known("granite").files[PACK]
+    assert sha == weights.find_weights("granite").files[PACK]
     assert provider.identity(Role.QUERY)["revision"] == sha[:12]
 
 
@@ -130,12 +130,12 @@ def test_what_is_no_pack_is_refused(tmp_path: Path, content: bytes, problem: str
 def test_a_cut_pack_is_refused(tmp_path: Path) -> None:
     tensors = [{"name": "pos_emb", "dtype": "f32", "shape": [2, 1], "len": 8, "group": 0}]
     path = write_pack(tmp_path / "cut.hmsemb", tensors, struct.pack("<f", 7))
-    with pytest.raises(InputError, match="don't add up"):
+    with refuses(InputError, file=path):
         granite.read_tensors(path)
 
 
 def test_an_unknown_layout_is_refused(tmp_path: Path) -> None:
     tensors = [{"name": "pos_emb", "dtype": "f16", "shape": [2, 1], "len": 4, "group": 0}]
     path = write_pack(tmp_path / "half.hmsemb", tensors, b"1234")
-    with pytest.raises(InputError, match="pos_emb has an unknown layout"):
+    with refuses(InputError, "pos_emb", file=path):
         granite.read_tensors(path)

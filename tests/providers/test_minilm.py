@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bakeoff_providers import weights
-from bakeoff_providers.base import Role, checked
+from bakeoff_providers.base import Role, check_batch
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.minilm import MiniLM
 
@@ -30,7 +30,7 @@ def provider() -> MiniLM:
 
 def test_vectors_agree_with_sentence_transformers(provider: MiniLM, reference: dict[str, Any]) -> None:
     texts = reference["texts"]
-    batch = checked(provider.embed(texts, Role.DOCUMENT), texts, provider.card)
+    batch = check_batch(provider.embed(texts, Role.DOCUMENT), texts, provider.card)
     assert batch.vectors.dtype == np.float32
     np.testing.assert_allclose(batch.vectors[:, :8], reference["first8"], atol=1e-6)
     exact = batch.vectors.astype(np.float64)
@@ -41,7 +41,7 @@ def test_vectors_agree_with_sentence_transformers(provider: MiniLM, reference: d
 
 def test_the_reference_is_of_these_weights(provider: MiniLM, reference: dict[str, Any]) -> None:
     sha = reference["provenance"]["weights_sha256"]
-    assert sha == weights.known("minilm").files["model.safetensors"]
+    assert sha == weights.find_weights("minilm").files["model.safetensors"]
     assert provider.identity(Role.QUERY)["revision"] == sha[:12]
 
 

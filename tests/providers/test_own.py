@@ -15,7 +15,7 @@ from bakeoff_providers.code import code_identity, file_reference, load_from_file
 from bakeoff_providers.errors import EmbeddingFailed, InputError, Unavailable
 from bakeoff_providers.fake import Fake
 from bakeoff_providers.own import Own
-from bakeoff_providers.secrets import scrubbed
+from bakeoff_providers.secrets import scrub
 
 from tests.errors import refuses, says
 
@@ -192,7 +192,7 @@ def test_a_key_in_an_option_is_resolved_late_and_stored_by_its_name(
     assert "topsecret" not in str(identity)
     with refuses(ValueError, "topsecretvalue99") as refused:  # it got the key itself
         made.embed(["fail"], Role.DOCUMENT)
-    assert "topsecret" not in scrubbed(str(refused.value))
+    assert "topsecret" not in scrub(str(refused.value))
     monkeypatch.setenv("ACME", "anothersecret11")
     assert Own(**options).identity(Role.DOCUMENT) == identity  # another key gives the same vectors
     other = Own(**options | {"region": "${ACME}"}).identity(Role.DOCUMENT)

@@ -16,8 +16,8 @@ from bakeoff.tasks.formats import FORMATS
 from bakeoff.tasks.kinds import TASK_KINDS
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.errors import Unavailable
-from bakeoff_providers.keys import filled, is_secret_name, missing_key, written_secret
-from bakeoff_providers.secrets import secret_in_url, shown_url, without_known, without_secrets
+from bakeoff_providers.keys import fill_in, find_secret, is_secret_name, missing_key
+from bakeoff_providers.secrets import redact_url, secret_in_url, without_known, without_secrets
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -106,7 +106,7 @@ def test_addresses_with_secrets_are_told_apart() -> None:
     assert secret_in_url("https://host/v1?key=x")
     assert secret_in_url("https://host/v1") is None
     assert secret_in_url("127.0.0.1:11434") is None
-    assert shown_url("https://me:pw@host/v1?key=x#y") == "https://host/v1"
+    assert redact_url("https://me:pw@host/v1?key=x#y") == "https://host/v1"
 
 
 PAIR = "hunter2-Zq99"
@@ -188,9 +188,9 @@ def test_addresses_that_can_not_be_taken_apart_are_refused_or_hidden() -> None:
     assert secret_in_url("http://me:pw@[host/v1")
     assert secret_in_url("host=db password = x")
     assert secret_in_url("https://host/v1/@cf/baai") is None
-    assert shown_url("me:pw@host:11434") == "host:11434"
-    assert shown_url("localhost:11434") == "localhost:11434"
-    assert "pw" not in shown_url("http:/me:pw@host/v1")
+    assert redact_url("me:pw@host:11434") == "host:11434"
+    assert redact_url("localhost:11434") == "localhost:11434"
+    assert "pw" not in redact_url("http:/me:pw@host/v1")
 
 
 TWO_LINES = "topsecret 'value'\"99\r\nmore+secret/88ü"
@@ -225,12 +225,12 @@ def test_a_key_that_no_header_can_carry_is_refused_unquoted(value: str, monkeypa
     says(reason or "", "GEMINI_API_KEY")
     assert "def" not in (reason or "")
     with refuses(Unavailable, "GEMINI_API_KEY"):
-        filled("Bearer ${GEMINI_API_KEY}")
+        fill_in("Bearer ${GEMINI_API_KEY}")
 
 
 def test_blanks_around_a_key_are_no_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACME", " topsecretvalue99\n")
-    assert filled("Bearer ${ACME}") == "Bearer topsecretvalue99"
+    assert fill_in("Bearer ${ACME}") == "Bearer topsecretvalue99"
     monkeypatch.setenv("ACME", " \n")
     says(missing_key("ACME") or "", "ACME")
 
@@ -241,9 +241,9 @@ def test_blanks_around_a_key_are_no_part_of_it(monkeypatch: pytest.MonkeyPatch) 
      "Authorization", "Cookie", "client_secret", "dsn", "qdrant.api_key", "hf_token", "credentials", "api_keys"],
 )  # fmt: skip
 def test_names_of_secrets(name: str) -> None:
-    assert written_secret({"a": [{name: "x"}]}) == f"a.{name}"
-    assert written_secret({name: ["${ACME}", "Bearer ${ACME}"]}) is None
-    assert written_secret({name: "Bearer x${ACME}"}) == name
+    assert find_secret({"a": [{name: "x"}]}) == f"a.{name}"
+    assert find_secret({name: ["${ACME}", "Bearer ${ACME}"]}) is None
+    assert find_secret({name: "Bearer x${ACME}"}) == name
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_names_of_secrets(name: str) -> None:
      "passages", "auth_type", "vectors", "password_file", "tokens_per_minute", "sort_key"],
 )  # fmt: skip
 def test_names_that_only_look_like_secrets(name: str) -> None:
-    assert written_secret({name: "tokens"}) is None
+    assert find_secret({name: "tokens"}) is None
 
 
 def test_no_option_of_ours_is_taken_for_a_secret() -> None:

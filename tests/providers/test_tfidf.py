@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from bakeoff_providers.base import Fitted, Role, checked
+from bakeoff_providers.base import Fitted, Role, check_batch
 from bakeoff_providers.errors import EmbeddingFailed, InputError
 from bakeoff_providers.tfidf import Tfidf
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -47,9 +47,9 @@ def test_words_of_one_letter_count() -> None:
 def test_a_query_without_a_known_word_is_at_0_from_every_document() -> None:
     provider = fitted()
     texts = [*DOCUMENTS, "xylophone", ""]
-    documents = checked(provider.embed(texts, Role.DOCUMENT), texts, provider.card).vectors
+    documents = check_batch(provider.embed(texts, Role.DOCUMENT), texts, provider.card).vectors
     unknown = ["Schlagzeug", "!?"]
-    queries = checked(provider.embed(unknown, Role.QUERY), unknown, provider.card).vectors
+    queries = check_batch(provider.embed(unknown, Role.QUERY), unknown, provider.card).vectors
     assert not (queries @ documents.T).any()
     np.testing.assert_array_equal(np.linalg.norm(queries, axis=1), 1)
     np.testing.assert_array_equal(documents[4], documents[5])

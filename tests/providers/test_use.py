@@ -35,7 +35,7 @@ def test_vectors_agree_with_the_package(provider: UniversalSentenceEncoder, refe
 
 def test_the_reference_is_of_these_weights(provider: UniversalSentenceEncoder, reference: dict[str, Any]) -> None:
     sha = reference["provenance"]["weights_sha256"]
-    assert sha == weights.known("use").files["weights.npz"]
+    assert sha == weights.find_weights("use").files["weights.npz"]
     assert provider.identity(Role.QUERY)["revision"] == sha[:12]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bakeoff_providers.base import Role, checked
+from bakeoff_providers.base import Role, check_batch
 from bakeoff_providers.errors import EmbeddingFailed, InputError
 from bakeoff_providers.wordllama import WordLlama
 
@@ -30,7 +30,7 @@ def package() -> Any:
 
 
 def test_vectors_agree_with_the_package(provider: WordLlama, package: Any) -> None:
-    batch = checked(provider.embed(TEXTS, Role.DOCUMENT), TEXTS, provider.card)
+    batch = check_batch(provider.embed(TEXTS, Role.DOCUMENT), TEXTS, provider.card)
     assert batch.vectors.dtype == np.float32
     np.testing.assert_allclose(batch.vectors, package.embed(TEXTS, norm=True), atol=1e-6)
 
@@ -52,7 +52,7 @@ def test_an_empty_text_has_a_zero_vector_which_the_harness_refuses(provider: Wor
     assert batch.vectors[0].any()
     assert not batch.vectors[1].any()
     with refuses(EmbeddingFailed, "2"):
-        checked(batch, texts, provider.card)
+        check_batch(batch, texts, provider.card)
 
 
 def test_no_text_gives_no_vector(provider: WordLlama) -> None:

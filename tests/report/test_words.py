@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bakeoff.core.extensions import added, load_place
+from bakeoff.core.extensions import collect_entries, load_place
 from bakeoff.core.facts import Fact, Section, TableCell, TableColumn, column, fact
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report.sections import text_table
@@ -28,7 +28,9 @@ from tests.native_task import native_files, write_lineup
 
 ROOT = Path(__file__).parents[2]
 STORED = Path(__file__).parent / "screens" / "words.txt"
-ALL: dict[str, Words] = {"": WORDS} | {f"{name}.": load_place(place) for name, place in added("WORDS").items()}
+ALL: dict[str, Words] = {"": WORDS} | {
+    f"{name}.": load_place(place) for name, place in collect_entries("WORDS").items()
+}
 EVERY = {prefix + name: said for prefix, table in ALL.items() for name, said in table.items()}
 
 

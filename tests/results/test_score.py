@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import pytrec_eval
-from bakeoff.core.ranking import ordered
+from bakeoff.core.ranking import make_ranking
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report.scores import as_csv, as_json
 from bakeoff.results.schema import read_summary
@@ -182,7 +182,7 @@ def test_a_ranking_written_here_scores_the_same_when_it_is_read_back(
     from bakeoff.evaluation.ranked_grades import join
     from bakeoff.evaluation.score import score_queries
 
-    rankings = {query: ordered(scores.items()) for query, scores in run.items()}
+    rankings = {query: make_ranking(scores.items()) for query, scores in run.items()}
     queries = list(judgments)
     here = score_queries(join(rankings, judgments, queries), [NDCG, MAP])
     file = tmp_path_factory.getbasetemp() / "round.trec"

@@ -13,7 +13,7 @@ from bakeoff.report.task_table import blocks, sentences
 from bakeoff.results.result import load
 from bakeoff.results.task_table import TaskTable, Transfer, _pairs, combine
 from bakeoff.statistics.averaging import PerQuery
-from bakeoff.statistics.nested import NestedDifference, nested_difference
+from bakeoff.statistics.nested import NestedDifference, estimate_nested
 from bakeoff_providers.errors import InputError
 from typer.testing import CliRunner
 
@@ -158,7 +158,7 @@ def test_rows_that_score_alike_on_every_task_are_one_hypothesis() -> None:
     scores = {"one": rows, "two": {label: np.ones(12) for label in rows}}
     pairs = _pairs(list(rows), scores, dict.fromkeys(scores, PerQuery()), bounded=True)
     assert [(pair.a, pair.b) for pair in pairs] == [("good", "faiss"), ("good", "chroma"), ("faiss", "chroma")]
-    alone = nested_difference([1 - fallen, np.zeros(12)]).p
+    alone = estimate_nested([1 - fallen, np.zeros(12)]).p
     assert [pair.p_holm for pair in pairs] == pytest.approx([alone, alone, 1.0])
     assert 2 / 2**6 <= alone < 0.05
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from bakeoff.core.files import needs_room
+from bakeoff.core.files import explain_full_disk
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder
 from bakeoff.lineup.lineup import Lineup
@@ -67,9 +67,9 @@ def test_an_engine_that_finds_the_disk_full_names_tmpdir(tmp_path: Path, monkeyp
 
 
 def test_other_errors_stay_what_they_are() -> None:
-    with refuses(RuntimeError), needs_room():
+    with refuses(RuntimeError), explain_full_disk():
         raise RuntimeError("of another kind")
-    with pytest.raises(PermissionError), needs_room():
+    with pytest.raises(PermissionError), explain_full_disk():
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 

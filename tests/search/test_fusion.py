@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from bakeoff.core.facts import fact
 from bakeoff.core.figures import CallTime
-from bakeoff.core.ranking import Ranking, ordered
+from bakeoff.core.ranking import Ranking, make_ranking
 from bakeoff.core.task import Query
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
@@ -157,7 +157,7 @@ def test_a_hybrid_is_a_row_like_any_other(lineup_file: Path) -> None:
         for label, weight in (("bm25", 0.7), ("fake+faiss", 0.3)):
             for rank, document in enumerate(rows_by_label[label].rankings[query.id].ids, start=1):
                 expected[document] = expected.get(document, 0) + weight / (10 + rank)
-        assert hybrid.rankings[query.id].ids == ordered(expected.items()).ids
+        assert hybrid.rankings[query.id].ids == make_ranking(expected.items()).ids
     assert hybrid.search is not None
     assert len(hybrid.search.timing.search_ns) == len(hybrid.search.timing.embed_ns) == 2 * 4
     rows = {row.label: row for row in summarise(outcome).rows}
@@ -226,7 +226,7 @@ SCORES = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(-40, 40).map(l
 
 
 def _by_score(scores: dict[str, float]) -> Ranking:
-    return ordered(scores.items())
+    return make_ranking(scores.items())
 
 
 def _fused(
@@ -279,9 +279,9 @@ def test_dbsf_is_qdrants(first: dict[str, float], second: dict[str, float]) -> N
 @pytest.mark.parametrize("method", ["min_max", "z_score", "dbsf"])
 def test_what_a_ranking_was_filled_up_with_moves_no_scale(method: str) -> None:
     """Five fillers of score 0 behind two matches: by min_max b would have 0.6 instead of 0, and lead."""
-    words, vectors = ordered([("a", 5.0), ("b", 3.0)]), ordered([("b", 0.9), ("c", 0.5), ("d", 0.1)])
+    words, vectors = make_ranking([("a", 5.0), ("b", 3.0)]), make_ranking([("b", 0.9), ("c", 0.5), ("d", 0.1)])
     fusion = Fusion(("words", "vectors"), (1.0, 1.0), method=method)
-    filled = fuse([words.filled(["v", "w", "x", "y", "z"], 7), vectors], fusion)
+    filled = fuse([words.fill(["v", "w", "x", "y", "z"], 7), vectors], fusion)
     assert filled == fuse([words, vectors], fusion)
     if method == "min_max":
         assert dict(zip(filled.ids, filled.scores, strict=True)) == {"a": 1.0, "b": 1.0, "c": 0.5, "d": 0.0}

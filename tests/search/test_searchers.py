@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 from bakeoff.core.filters import conditions, passes
-from bakeoff.core.ranking import ordered
+from bakeoff.core.ranking import make_ranking
 from bakeoff.embedding.chunking import Chunk
 from bakeoff.search.hits import Hits
 from bakeoff.search.index import Index
@@ -68,7 +68,7 @@ def test_any_exact_store_gives_the_one_ranking(scores: dict[str, float], depth: 
     index = _index({name: name for name in scores}, depth)
     search = _exact(scores, order)
     assert callable(search)
-    assert index.ranking(search(index.fetch_size()), search) == ordered(scores.items(), depth)
+    assert index.ranking(search(index.fetch_size()), search) == make_ranking(scores.items(), depth)
 
 
 def test_an_id_that_nobody_owns_is_an_error() -> None:
@@ -172,7 +172,7 @@ def test_widening_ends_at_the_ranking_over_every_piece(
         best = sorted(pieces, reverse=True)[:whole]
         by_hand[f"d{at}"] = round(sum(best) / 10 / (len(best) if parents == "mean" else 1), 6)
     by_hand.pop(asks, None)
-    assert index.ranking(search(index.fetch_size(asks)), search, asks) == ordered(by_hand.items(), depth)
+    assert index.ranking(search(index.fetch_size(asks)), search, asks) == make_ranking(by_hand.items(), depth)
 
 
 def test_an_index_holds_no_object_for_each_document() -> None:

@@ -22,7 +22,7 @@ import pytest
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import Settings, run
 from bakeoff.search.rerankers import RERANKERS
-from bakeoff_providers.base import Role, checked
+from bakeoff_providers.base import Role, check_batch
 from bakeoff_providers.errors import CallFailed
 from bakeoff_providers.minilm import MiniLM
 from bakeoff_providers.openai import OpenAI
@@ -104,7 +104,7 @@ def _asked(url: str, body: dict[str, Any]) -> Any:
 def test_vectors_are_those_of_minilm(server: str) -> None:
     provider = OpenAI(model=ENCODER, base_url=server)
     provider.ready()
-    batch = checked(provider.embed(TEXTS, Role.DOCUMENT), TEXTS, provider.card)
+    batch = check_batch(provider.embed(TEXTS, Role.DOCUMENT), TEXTS, provider.card)
     own = MiniLM().embed(TEXTS, Role.DOCUMENT).vectors
     assert ((batch.vectors * own).sum(axis=1) / np.linalg.norm(batch.vectors, axis=1)).min() >= 0.999
 

@@ -121,7 +121,7 @@ def test_queries_are_written_about_the_documents_that_were_shown(asker: Asker, m
     wanted = _queries(said[-1][1].text)
     if wanted:
         assert drafts[0].text == " ".join(wanted[0].split())
-        assert set(drafts[0].sources) <= {article.page_id for article in articles}
+        assert set(drafts[0].sources) <= {article.document_id for article in articles}
         assert not failure
     else:
         assert "unusable answer" in failure

@@ -15,7 +15,7 @@ from bakeoff.core.paths import default_lineup
 from bakeoff.extensions.storelab.provider_load import drawn_texts, load_provider, settings_of
 from bakeoff.running.runner import NotRun, Settings
 from bakeoff.systems.dense import Dense
-from bakeoff_providers.base import EmbeddingBatch, Role, checked
+from bakeoff_providers.base import EmbeddingBatch, Role, check_batch
 from bakeoff_providers.errors import CallFailed, Unavailable
 from bakeoff_providers.minilm import MiniLM
 from bakeoff_providers.openai import OpenAI
@@ -68,7 +68,7 @@ def lineup(server: LlamaServer, **options: int) -> bakeoff.Lineup:
 def test_vectors_are_those_of_minilm(server: LlamaServer) -> None:
     provider = adapter(server)
     provider.ready()
-    batch = checked(provider.embed(TEXTS, Role.DOCUMENT), TEXTS, provider.card)
+    batch = check_batch(provider.embed(TEXTS, Role.DOCUMENT), TEXTS, provider.card)
     own = MiniLM().embed(TEXTS, Role.DOCUMENT)
     cosines = (batch.vectors * own.vectors).sum(axis=1) / np.linalg.norm(batch.vectors, axis=1)
     assert cosines.min() >= 0.999

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.best_set import best_set
-from bakeoff.statistics.detectable import queries_for_gap, round_gap, unnoticed_below
+from bakeoff.statistics.detectable import find_noticeable_gap, queries_for_gap, round_gap
 from scipy.optimize import brentq
 from scipy.special import softmax
 from simulate import planning, worlds
@@ -19,7 +19,7 @@ def _pair(seed: int, n: int) -> Values:
 @pytest.mark.parametrize("n", [40, 150])
 def test_the_gap_is_found_in_four_of_five_draws_of_the_same_queries(n: int) -> None:
     pair = _pair(1, n)
-    gap = unnoticed_below(*pair.T)
+    gap = find_noticeable_gap(*pair.T)
     assert gap is not None
     d = pair[:, 0] - pair[:, 1]
     weights = softmax(brentq(lambda steepness: softmax(steepness * d) @ d - gap, -50, 50) * d)
@@ -33,19 +33,19 @@ def test_nothing_is_said_where_few_queries_differ_or_no_tilt_is_enough() -> None
     nine, ten = same.copy(), same.copy()
     nine[:9] += 0.5
     ten[:10] += 0.5
-    assert unnoticed_below(nine, same) is None
-    assert unnoticed_below(ten, same) is not None
-    assert unnoticed_below(same[:20] + 0.01 * np.linspace(-1, 1, 20), same[:20]) is None  # all gaps are tiny
-    assert unnoticed_below(same - 0.1, same) is None  # it never leads
-    assert unnoticed_below(ten, same) == unnoticed_below(ten, same)
+    assert find_noticeable_gap(nine, same) is None
+    assert find_noticeable_gap(ten, same) is not None
+    assert find_noticeable_gap(same[:20] + 0.01 * np.linspace(-1, 1, 20), same[:20]) is None  # all gaps are tiny
+    assert find_noticeable_gap(same - 0.1, same) is None  # it never leads
+    assert find_noticeable_gap(ten, same) == find_noticeable_gap(ten, same)
 
 
 def test_more_queries_notice_more() -> None:
     """By the root of their number where no failure is imagined, which matters less the more there are."""
     pairs = [np.tile(_pair(3, 40), (times, 1)) for times in (4, 32)]
-    few, many = (unnoticed_below(*pair.T, bounded=False) or 0.0 for pair in pairs)
+    few, many = (find_noticeable_gap(*pair.T, bounded=False) or 0.0 for pair in pairs)
     assert few / many == pytest.approx(8**0.5, rel=0.15)
-    guarded = [unnoticed_below(*pair.T) or 0.0 for pair in pairs]
+    guarded = [find_noticeable_gap(*pair.T) or 0.0 for pair in pairs]
     assert guarded[0] / few > guarded[1] / many > 1
 
 

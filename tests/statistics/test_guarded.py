@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bakeoff.statistics.guarded import equivalence_p, guarded_differences, queries_for_equivalence
+from bakeoff.statistics.guarded import equivalence_p, guard_differences, queries_for_equivalence
 from bakeoff.statistics.small_samples import exact_interval
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +21,7 @@ def test_thin_sides_have_students_ends_with_one_failure_each() -> None:
     scores = np.random.default_rng(1).uniform(0.8, 0.9, 30)
     other = scores + np.random.default_rng(2).uniform(-0.12, -0.07, 30)
     d = scores - other
-    found = guarded_differences(np.stack((scores, other), axis=1), [(0, 1)])
+    found = guard_differences(np.stack((scores, other), axis=1), [(0, 1)])
     below, above = stats.ttest_1samp(np.append(d, -other.mean()), 0), stats.ttest_1samp(np.append(d, scores.mean()), 0)
     assert found.low[0] == pytest.approx(below.confidence_interval().low)
     assert found.high[0] == pytest.approx(above.confidence_interval().high)
@@ -35,11 +35,11 @@ def test_thin_sides_have_students_ends_with_one_failure_each() -> None:
 def test_sides_that_are_not_thin_and_values_without_bounds_have_students_interval() -> None:
     table = np.stack((np.tile([0.0, 0.5, 1.0], 20), np.tile([1.0, 0.5, 0.1], 20)), axis=1)
     expected = stats.ttest_rel(table[:, 0], table[:, 1])
-    found = guarded_differences(table, [(0, 1)])
+    found = guard_differences(table, [(0, 1)])
     assert (found.low[0], found.high[0]) == pytest.approx(tuple(expected.confidence_interval()))
     assert found.p[0] == pytest.approx(expected.pvalue)
     narrow = table[:, :] * 1e-3
-    found = guarded_differences(narrow, [(0, 1)], bounded=False)
+    found = guard_differences(narrow, [(0, 1)], bounded=False)
     assert (found.low[0], found.high[0]) == pytest.approx(tuple(stats.ttest_rel(*narrow.T).confidence_interval()))
 
 
@@ -50,7 +50,7 @@ def test_ten_queries_far_from_the_median_are_enough(tenth: float, guarded: bool)
     other = np.full(60, 0.5)
     other[40:49] = 0.7
     expected = stats.ttest_rel(one, other).confidence_interval()
-    found = guarded_differences(np.stack((one, other), axis=1), [(0, 1)])
+    found = guard_differences(np.stack((one, other), axis=1), [(0, 1)])
     assert bool(found.low[0] < expected.low - 1e-6) is guarded
     assert found.high[0] == pytest.approx(expected.high)
 
@@ -60,7 +60,7 @@ def test_ten_queries_far_from_the_median_are_enough(tenth: float, guarded: bool)
 def test_interval_and_p_agree_and_mirror(n: int, seed: int, level: float, bounded: bool) -> None:
     table = np.random.default_rng(seed).integers(0, 5, (n, 4)) / 4 + np.array([0, 0, 0, 0.0])
     pairs = [(0, 1), (1, 0), (2, 3), (0, 3)]
-    found = guarded_differences(table, pairs, bounded=bounded, level=level)
+    found = guard_differences(table, pairs, bounded=bounded, level=level)
     outside = (found.low > 0) | (found.high < 0)
     np.testing.assert_array_equal(outside, found.p < 1 - level)
     assert (found.low[0], found.high[0]) == pytest.approx((-found.high[1], -found.low[1]), nan_ok=True)
@@ -68,14 +68,14 @@ def test_interval_and_p_agree_and_mirror(n: int, seed: int, level: float, bounde
 
 def test_equal_rows_have_the_width_that_their_number_allows() -> None:
     same = np.random.default_rng(3).random(20)
-    found = guarded_differences(np.stack((same, same), axis=1), [(0, 1)])
+    found = guard_differences(np.stack((same, same), axis=1), [(0, 1)])
     assert found.p[0] == 1
     bound = 1 - 0.025 ** (1 / 20)  # a loss of 1 that 20 queries do not meet with 2.5%
     assert (found.low[0], found.high[0]) == pytest.approx((-bound, bound), abs=0.01)
-    nothing = guarded_differences(np.zeros((20, 2)), [(0, 1)])
+    nothing = guard_differences(np.zeros((20, 2)), [(0, 1)])
     assert (nothing.low[0], nothing.high[0]) == exact_interval(np.zeros(20), (-1.0, 1.0))
-    assert np.isnan(guarded_differences(np.stack((same, same), axis=1), [(0, 1)], bounded=False).low).all()
-    assert np.isnan(guarded_differences(np.array([[0.3, 0.5]]), [(0, 1)]).low).all()
+    assert np.isnan(guard_differences(np.stack((same, same), axis=1), [(0, 1)], bounded=False).low).all()
+    assert np.isnan(guard_differences(np.array([[0.3, 0.5]]), [(0, 1)]).low).all()
 
 
 def test_equivalence_is_two_one_sided_tests_with_a_failure_on_each_side() -> None:

@@ -9,7 +9,7 @@ from bakeoff.statistics.stratified import (
     effect_size,
     estimate,
     estimates,
-    linearised,
+    linearise,
     mean_intervals,
 )
 from hypothesis import given
@@ -52,13 +52,13 @@ def test_one_stratum_of_equal_weights_is_a_t_test(values: list[float]) -> None:
         expected = stats.ttest_1samp(d, 0.0)
         assert found.p == pytest.approx(expected.pvalue, abs=1e-6)
         assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval()), abs=1e-6)
-    alike = linearised(d, strata)
+    alike = linearise(d, strata)
     assert alike.mean() == pytest.approx(found.mean, abs=1e-9)
     assert alike.std(ddof=1) == pytest.approx(d.std(ddof=1), abs=1e-6)
 
 
 def test_linearised_values_carry_mean_and_error() -> None:
-    alike = linearised(VALUES, HAND)
+    alike = linearise(VALUES, HAND)
     assert alike.mean() == pytest.approx(0.7)
     assert alike.std(ddof=1) / 3**0.5 == pytest.approx(ERROR)
 
@@ -99,8 +99,8 @@ def test_a_stratum_that_is_whole_hides_none_after_it() -> None:
     found = estimate(np.array([1.0, 1.0, 0.0, 1.0]), unknown)
     assert np.isnan(found.low)
     assert found.p == 1.0
-    assert np.isnan(linearised(np.array([1.0, 1.0, 0.0, 1.0]), unknown)[0])
-    assert np.isfinite(linearised(np.array([1.0, 1.0, 0.0, 1.0]), unknown)[1:]).all()
+    assert np.isnan(linearise(np.array([1.0, 1.0, 0.0, 1.0]), unknown)[0])
+    assert np.isfinite(linearise(np.array([1.0, 1.0, 0.0, 1.0]), unknown)[1:]).all()
 
 
 def test_two_strata_have_the_freedom_of_both() -> None:

@@ -15,9 +15,9 @@ from bakeoff.statistics.tests import (
     holm,
     holm_of_distinct,
     hypothesis_of,
-    paired_t,
     sign_flip_test,
     sign_flip_tests,
+    t_test,
     wilcoxon,
 )
 from hypothesis import given
@@ -107,6 +107,14 @@ def test_pairs_that_share_the_flips_get_the_p_they_get_alone() -> None:
     assert together[-1] * 8 == pytest.approx(round(together[-1] * 8), abs=1e-12)
 
 
+def test_many_tests_get_enough_flips_for_holm() -> None:
+    """12,500 queries would get 8,000 flips; 60 tests need 12,000, so that 60 / 12,001 is a tenth of 0.05."""
+    table = np.repeat(np.random.default_rng(3).random((12_500, 1)), 60, axis=1)
+    p = sign_flip_tests(table)
+    assert p.tolist() == [1 / 12_001] * 60
+    assert holm(p).max() == pytest.approx(60 / 12_001)
+
+
 # The tests beside it
 
 
@@ -115,15 +123,15 @@ def test_paired_t_is_scipys(hundredths: list[int]) -> None:
     d = np.array(hundredths) / 100
     if np.ptp(d) > 0:
         expected = float(stats.ttest_1samp(d, 0).pvalue)
-        assert paired_t(d) == pytest.approx(expected, abs=1e-12)
+        assert t_test(d) == pytest.approx(expected, abs=1e-12)
 
 
 def test_paired_t_where_there_is_no_spread() -> None:
-    assert paired_t([0.0, 0.0, 0.0]) == 1
-    assert paired_t([0.3]) == 1
-    assert paired_t([]) == 1
-    assert paired_t([0.1, 0.1]) == 2 / 2**2  # all signs alike: two of the four ways to flip them
-    assert paired_t([-0.1, -0.1, -0.1]) == sign_flip_test([-0.1, -0.1, -0.1]) == 2 / 2**3
+    assert t_test([0.0, 0.0, 0.0]) == 1
+    assert t_test([0.3]) == 1
+    assert t_test([]) == 1
+    assert t_test([0.1, 0.1]) == 2 / 2**2  # all signs alike: two of the four ways to flip them
+    assert t_test([-0.1, -0.1, -0.1]) == sign_flip_test([-0.1, -0.1, -0.1]) == 2 / 2**3
 
 
 def test_wilcoxon_is_scipys_and_leaves_out_zeros() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import pytrec_eval
-from bakeoff.core.ranking import ordered
+from bakeoff.core.ranking import make_ranking
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.measures.grammar import measures_of
 from bakeoff.evaluation.ranked_grades import join, join_scores
@@ -35,7 +35,7 @@ NAMES = st.text(
     st.dictionaries(st.sampled_from(IDS), st.integers(0, 3), min_size=1),
 )
 def test_ties_and_near_ties_score_the_same_in_trec_eval(scores: dict[str, float], grades: dict[str, int]) -> None:
-    rankings = {"q": ordered(scores.items())}
+    rankings = {"q": make_ranking(scores.items())}
     run = pytrec_eval.parse_run("".join(run_parts(rankings, "tag")).splitlines())
     theirs = pytrec_eval.RelevanceEvaluator({"q": grades}, {"map", "ndcg", "recip_rank", "P.5"}).evaluate(run)["q"]
     names = {"map": "map", "ndcg": "ndcg", "recip_rank": "mrr", "P_5": "p@5"}
@@ -90,7 +90,7 @@ def test_any_id_can_be_written_and_stays_itself(
     assert [list(grades.values()) for grades in read.values()] == [list(g.values()) for g in judgments.values()]
     for query, written in zip(judgments, read, strict=True):
         assert written == query or query.startswith("#") or any(character.isspace() for character in query)
-    rankings = {query: ordered((document, 1.0) for document in grades) for query, grades in judgments.items()}
+    rankings = {query: make_ranking((document, 1.0) for document in grades) for query, grades in judgments.items()}
     theirs = pytrec_eval.parse_qrel(text.split("\n")[:-1])
     assert {query: len(grades) for query, grades in theirs.items()} == {q: len(grades) for q, grades in read.items()}
     file.write_text("".join(run_parts(rankings, "a tag")), encoding="utf-8", newline="")
@@ -98,7 +98,7 @@ def test_any_id_can_be_written_and_stays_itself(
 
 
 def test_ids_with_white_space_are_percent_encoded_alike_in_runs_and_qrels() -> None:
-    assert "".join(run_parts({"a query": ordered([("50% off", 2.0), ("50%", 1.0)])}, "my tag")) == (
+    assert "".join(run_parts({"a query": make_ranking([("50% off", 2.0), ("50%", 1.0)])}, "my tag")) == (
         "a%20query Q0 50%25%20off 1 2.0 my%20tag\na%20query Q0 50% 2 1.0 my%20tag\n"
     )
     assert qrels_text({"a query": {"50% off": 1, "50%": 0}}) == "a%20query 0 50%25%20off 1\na%20query 0 50% 0\n"

@@ -1,1 +1,1 @@
-"""Calls that cost money or time: cache, claims, budget, retries, and the chat models behind them."""
+"""Paid and slow calls: cache, claims, budget, retries, and the chat models behind them."""

@@ -1,4 +1,4 @@
-"""The one way from prompts to usable answers: cache first, then the model, under one policy and one budget."""
+"""From prompts to usable answers: cache first, then the model, under one retry policy and one budget."""
 
 from __future__ import annotations
 
@@ -15,23 +15,22 @@ from bakeoff_providers.chat.base import ChatModel, Reply, Schema
 from bakeoff_providers.errors import CallFailed, InputError
 
 from bakeoff.calls.answers import AnswerCache, question_keys
-from bakeoff.calls.budget import Budget
+from bakeoff.calls.budget import Budget, estimate_tokens
 from bakeoff.calls.paid import Account, Calls, Request, Sent, Service, Usage, as_they_come
 from bakeoff.calls.retry import RetryPolicy, Unanswered
-from bakeoff.calls.tokens import estimated_tokens
 
 T = TypeVar("T")
-LONGEST_ANSWER = 1_000_000  # characters; no grade and no query takes a thousandth of it
-ANSWER_TOKENS = 150.0  # reserved for an answer whose length nobody knows yet
+LONGEST_ANSWER = 1_000_000  # characters; grades and queries need less than a thousandth
+ANSWER_TOKENS = 150.0  # reserved for an answer of unknown length
 
 
 class Unusable(Exception):
-    """An answer that is not what was asked for; its text says to the model what to fix."""
+    """An unusable answer. The message tells the model what to fix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One prompt, the JSON it asks for, and which of several answers to it is wanted."""
+    """A prompt, the JSON it asks for, and a seed that tells repeated answers apart."""
 
     prompt: str
     schema: Schema
@@ -39,13 +38,13 @@ class Question:
 
     @property
     def request(self) -> Request:
-        """The prompt, and the key of the answer."""
+        """The prompt, and the answer's key."""
         return Request([self.prompt], question_keys(self.prompt, self.seed))
 
 
 @dataclass(slots=True)
 class Asker:
-    """One model behind the cache, the retry policy and the budget. An unusable answer is asked for again."""
+    """One model behind the cache, the retry policy and the budget. Unusable answers are requested again."""
 
     model: ChatModel
     answers: AnswerCache | None = None
@@ -60,7 +59,7 @@ class Asker:
         self._calls = Calls(self.policy, self.budget, self.offline)
         if self.budget is not None and self.model.price(1, 1) is None:
             raise InputError(
-                f"no price is known for {self.model.label}, so --max-cost can't be kept",
+                f"no price is known for {self.model.label}, so --max-cost can't be enforced",
                 remedy="give --set price_in=… and --set price_out=… (USD per million tokens)",
             )
 
@@ -70,7 +69,7 @@ class Asker:
         return self._account.usage
 
     def ask(self, question: Question, read: Callable[[str], T]) -> T:
-        """What `read` makes of the answer. Where it raises Unusable, the model is asked again, with the reason."""
+        """What `read` returns for the answer. If it raises Unusable, the model is asked again, with the reason."""
         self._account.add(Usage(asked=1))
         request, got = question.request, None
         if self.answers is None or self.answers.find(request.keys)[0] < 0:
@@ -85,7 +84,7 @@ class Asker:
     def ask_all(
         self, questions: Mapping[Any, Question], read: Callable[[str], T]
     ) -> Iterator[tuple[Any, T | CallFailed]]:
-        """Answers as they arrive, by the question's key; a question that failed comes with its failure."""
+        """Answers as they arrive, by the question's key. A failed question yields its failure."""
 
         def ask(item: tuple[Any, Question]) -> tuple[Any, T | CallFailed]:
             try:
@@ -97,23 +96,23 @@ class Asker:
         yield from as_they_come(ask, questions.items(), self.workers)
 
     def estimate(self, questions: Mapping[Any, Question]) -> Usage:
-        """The usage to expect from these questions, by the length of their prompts: the dry run."""
+        """The expected usage of these questions by the length of their prompts, for the dry run."""
         each = (self._calls.count(self._service(one, str), self.answers, one.request) for one in questions.values())
         return sum(each, Usage())
 
     def close(self) -> None:
-        """Ends the cache's file and the model's session."""
+        """Closes the cache's file and the model's session."""
         if self.answers is not None:
             self.answers.close()
         self.model.close()
 
     def _service(self, question: Question, read: Callable[[str], object]) -> Service[list[Reply]]:
-        """After an unusable answer the prompt says what to fix; the key stays the same."""
+        """After an unusable answer, the prompt says what to fix. The key stays the same."""
         model, problem = self.model, ""
 
         def send(texts: list[str]) -> Sent:
             reply = model.ask(texts[0] + problem, question.schema, question.seed)
-            written = estimated_tokens([reply.text]) if reply.answer_tokens is None else reply.answer_tokens
+            written = estimate_tokens([reply.text]) if reply.answer_tokens is None else reply.answer_tokens
             return Sent(reply, reply.prompt_tokens, written)
 
         def check(reply: Reply, _texts: list[str]) -> list[Reply]:
@@ -129,7 +128,7 @@ class Asker:
             name=model.label,
             local=False,
             lacks=lambda _: f"an answer of {model.label} is",
-            estimate=lambda texts: (estimated_tokens([texts[0] + problem]), ANSWER_TOKENS),
+            estimate=lambda texts: (estimate_tokens([texts[0] + problem]), ANSWER_TOKENS),
             price=lambda tokens: model.price(*tokens),
             send=send,
             read=check,
@@ -137,7 +136,7 @@ class Asker:
 
 
 def without_thoughts(text: str) -> str:
-    """The answer without what a model thought aloud; looked through once, however often a thought is begun."""
+    """The answer without `<think>` blocks, in one pass."""
     parts, begin = [], 0
     while (start := text.find("<think>", begin)) >= 0 and (end := text.find("</think>", start)) >= 0:
         parts.append(text[begin:start])
@@ -146,7 +145,7 @@ def without_thoughts(text: str) -> str:
 
 
 def read_object(text: str, shape: type[T]) -> T:
-    """The JSON object in an answer, also from within a fence or a sentence; anything else is Unusable."""
+    """The JSON object in an answer, even inside a fence or a sentence. Anything else is Unusable."""
     if len(text) > LONGEST_ANSWER:
         raise Unusable(f"it has {len(text):,} characters")
     stripped = without_thoughts(text)
@@ -169,7 +168,7 @@ def make_asker(
     budget: Budget | None = None,
     offline: bool = False,
 ) -> Asker:
-    """A model by `provider:model`, as `ollama:llama3.1:8b`; the model may be left out."""
+    """A model from `provider:model`, such as `ollama:llama3.1:8b`. The model may be omitted."""
     name, _, model = spec.partition(":")
     chat = CHATS.create(name, **({"model": model} if model else {}), **options)
     key = cache_key(chat) if answers else None

@@ -16,42 +16,42 @@ from bakeoff_providers.files import is_at, try_lock
 from bakeoff.calls.key_index import Keys
 
 log = logging.getLogger(__name__)
-WAIT = 0.05  # seconds between two looks at a claim of another process
-_LARGEST = (1 << 62) - 1  # offsets in a lock file are signed
+WAIT = 0.05  # seconds between checks of another process's claim
+_LARGEST = (1 << 62) - 1  # lock offsets are signed
 
 
-def locked(file: int) -> bool:
-    """Takes the file's lock if nobody holds it. Where the system has no such locks, nothing is ever deleted."""
+def take_lock(file: int) -> bool:
+    """Takes the file's lock if it is free. On systems without such locks, nothing is ever deleted."""
     return try_lock(file) is True
 
 
 @contextlib.contextmanager
-def all_locked(files: list[Path]) -> Iterator[bool]:
-    """Whether the locks of all these files could be had; they are held within the block."""
+def lock_all(files: list[Path]) -> Iterator[bool]:
+    """Whether all files could be locked. The locks are held within the block."""
     handles: list[int] = []
     try:
         try:
             handles += [os.open(file, os.O_RDWR) for file in files]
-        except OSError:  # somebody deletes them at this moment
+        except OSError:  # another process is deleting them
             yield False
             return
-        yield all(locked(handle) for handle in handles)
+        yield all(take_lock(handle) for handle in handles)
     finally:
         for handle in handles:
             os.close(handle)
 
 
 class InUse:
-    """That a process reads the files of a folder: many may at once, and nobody deletes or rewrites them meanwhile."""
+    """Marks a folder as being read. Many processes may read it at once; nobody deletes or rewrites it meanwhile."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._handle: int | None = None
 
     def hold(self) -> None:
-        """Until `close`, once the folder is there; whoever deletes it at this moment is waited for.
+        """Holds the folder until `close`, once it exists. Waits for a process that is deleting it.
 
-        Nothing is held where files can't be made: they can't be deleted there, either.
+        Where files can't be created, nothing is held: they can't be deleted there either.
         """
         while self._handle is None and self._file.parent.is_dir():
             try:
@@ -62,20 +62,20 @@ class InUse:
             if ours and _leads_to(self._file, handle):
                 self._handle = handle
                 return
-            os.close(handle)  # no locks here, somebody deletes, or it was deleted before it was ours
+            os.close(handle)  # no locks here, or another process is deleting or has deleted it
             if ours is None:
                 return
             if not ours:
                 stopping.sleep(WAIT)
 
     def close(self) -> None:
-        """Others may delete the files now."""
+        """Others may delete the files again."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
 
     def __del__(self) -> None:
-        """Nobody reads what nobody has any more."""
+        """Release on garbage collection."""
         self.close()
 
 
@@ -87,9 +87,9 @@ def _leads_to(path: Path, handle: int) -> bool:
 
 
 class Claims:
-    """Which texts somebody is asking for right now: one locked byte per text, at an offset made of its key.
+    """Texts being requested right now: one locked byte per text, at an offset derived from its key.
 
-    The locks are a process's; its threads are told apart by what is `_held` here.
+    The locks belong to the process. `_held` tells its threads apart.
     """
 
     def __init__(self, file: Path) -> None:
@@ -100,23 +100,23 @@ class Claims:
         self._said = False
 
     def take(self, keys: Keys) -> list[bool]:
-        """Claims what nobody else has claimed; True for each key that is ours now."""
+        """Claims the keys that nobody else has claimed. True for each key that is ours now."""
         return [self._take(offset) for offset in _offsets(keys)]
 
     def release(self, keys: Keys) -> None:
-        """Lets others ask."""
+        """Lets others request these keys."""
         for offset in _offsets(keys):
             self._release(offset)
 
     def wait(self, keys: Keys) -> None:
-        """Returns when nobody else asks for these any more: answered, given up or killed."""
+        """Waits until nobody else requests these keys: answered, given up or killed."""
         for offset in _offsets(keys):
             while not self._take(offset):
                 stopping.sleep(WAIT)
-            self._release(offset)  # at once: two that wait for the same keys must not wait for each other
+            self._release(offset)  # at once, so that two processes waiting for the same keys don't deadlock
 
     def close(self) -> None:
-        """Ends all claims."""
+        """Releases all claims."""
         self._held.clear()
         if self._handle is not None:
             os.close(self._handle)
@@ -135,7 +135,7 @@ class Claims:
             self._change(offset, lock=False)
 
     def _change(self, offset: int, *, lock: bool) -> bool:
-        """Takes or ends this process's lock; False where another process has it."""
+        """Takes or releases this process's lock. False if another process holds it."""
         try:
             import fcntl
         except ImportError:
@@ -144,13 +144,13 @@ class Claims:
         try:
             fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB if lock else fcntl.LOCK_UN, 1, offset)
         except OSError as error:
-            if lock and error.errno in (errno.EACCES, errno.EAGAIN):  # what the system says of another's lock
+            if lock and error.errno in (errno.EACCES, errno.EAGAIN):  # the lock is held by another process
                 return False
             self._say_unlocked(error)
         return True
 
     def _say_unlocked(self, error: OSError) -> None:
-        """Where files can't be locked, as on NFS without lockd, nobody can be waited for: everyone asks for itself."""
+        """Without file locks, as on NFS without lockd, processes can't wait for each other and all send requests."""
         if not self._said:
             self._said = True
             reason = error.strerror or error

@@ -1,4 +1,4 @@
-"""The one way to make a call that costs money or time: cache, claim, budget, retry, rate limit, account, keep."""
+"""The one way to make a paid or slow call: cache, claim, budget, retry, rate limit, account, store."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ A = TypeVar("A")
 B = TypeVar("B")
 V = TypeVar("V")
 V_contra = TypeVar("V_contra", contravariant=True)
-Tokens = tuple[float, float]  # of a request, and of its answer where that is charged
+Tokens = tuple[float, float]  # of a request, and of its answer if that is charged
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What a service was asked for, counted.
 
-    `asked` and `cached` are texts, pairs or questions. `requests` were sent in this run, failed ones included;
-    `answered` of them brought an answer and are paid for, the `unusable` too. `tokens` include what earlier runs paid
-    for what is in the cache, `usd` does not; it is None where no price is known.
+    `asked` and `cached` are texts, pairs or questions. `requests` were sent in this run, failed ones included.
+    `answered` requests brought an answer and are paid for, including `unusable` ones. `tokens` include what earlier
+    runs paid for cached values; `usd` does not. `usd` is None if no price is known.
     """
 
     asked: int = 0
@@ -56,26 +56,26 @@ class Usage:
 
 
 class Account:
-    """The usage so far, counted by several threads."""
+    """Usage so far, shared by threads."""
 
     def __init__(self) -> None:
         self.usage = Usage()
         self._lock = threading.Lock()
 
     def add(self, usage: Usage) -> None:
-        """Counts this besides."""
+        """Adds this usage."""
         with self._lock:
             self.usage += usage
 
     def hand_over(self) -> Usage:
-        """What was counted since the last time, for somebody else's account."""
+        """The usage since the last call, to be added to another account."""
         with self._lock:
             usage, self.usage = self.usage, Usage()
         return usage
 
 
 class Sent(NamedTuple):
-    """A service's answer, not yet looked at; tokens are None where nobody counted."""
+    """A service's unchecked answer. Tokens are None if the server did not count."""
 
     answer: Any
     tokens: int | None
@@ -85,48 +85,48 @@ class Sent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Service(Generic[V]):
-    """Something that is asked for a value of each text."""
+    """A service that returns a value for each text."""
 
     name: str
-    local: bool  # runs here, for nothing: it is asked offline too, and nothing is claimed
-    lacks: Callable[[int], str]  # what is not in the cache, with its verb
+    local: bool  # runs here, free of charge: works offline, nothing is claimed
+    lacks: Callable[[int], str]  # what is missing from the cache, with its verb
     estimate: Callable[[Sequence[str]], Tokens]
-    price: Callable[[Tokens], float | None]  # of one request; None where no price is known
+    price: Callable[[Tokens], float | None]  # of one request; None if unknown
     send: Callable[[list[str]], Sent]  # one attempt
-    read: Callable[[Any, list[str]], V]  # raises where an answer can't be used; CallFailed has it asked for again
+    read: Callable[[Any, list[str]], V]  # raises if the answer is unusable; CallFailed makes it retry
 
 
 class Keep(Protocol[V_contra]):
-    """What was paid for, on disk. It belongs to one service; each process appends to files of its own."""
+    """Paid values on disk, of one service. Each process appends to its own files."""
 
-    claims: Claims  # what processes and threads are asking for right now
+    claims: Claims  # requested right now, by process and thread
 
     def find(self, keys: Keys, /) -> Places:
-        """Where the value of each key is; −1 for those that are not here."""
+        """The place of each key's value; −1 if missing."""
 
     def refresh(self) -> None:
-        """Takes in what other processes have written since the last look."""
+        """Reads what other processes have written since the last call."""
 
     def check_writable(self, count: int, /) -> None:
-        """Before anything is paid for: so many values can be kept."""
+        """Checks that this many values can be stored, before anything is paid for."""
 
     def put(self, texts: Sequence[str], values: V_contra, tokens: int | None, keys: Keys, /) -> None:
-        """On disk when it returns."""
+        """Stores the values. They are on disk when this returns."""
 
 
 class Request(NamedTuple):
-    """Texts that are asked for together, and the keys of their values."""
+    """Texts requested together, and their keys."""
 
     texts: list[str]
     keys: Keys
 
     def rows(self, which: NDArray[np.bool_]) -> Request:
-        """Some of them."""
+        """A subset."""
         return Request(list(compress(self.texts, which)), self.keys[which])
 
 
 class Got(NamedTuple, Generic[V]):
-    """The values of these texts, paid for now, and the time of the attempt that brought them."""
+    """Values paid for now, and the time of the successful attempt."""
 
     texts: list[str]
     values: V
@@ -136,7 +136,7 @@ class Got(NamedTuple, Generic[V]):
 
 @dataclass(slots=True)
 class Calls:
-    """The policy, the budget and the rate limit of one service."""
+    """The retry policy, budget and rate limit of one service."""
 
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     budget: Budget | None = None
@@ -151,9 +151,9 @@ class Calls:
     def obtain(
         self, service: Service[V], keep: Keep[V] | None, requests: Sequence[Request], account: Account
     ) -> Iterator[tuple[int, Got[V] | None]]:
-        """Asks for what is not kept, and keeps it as it arrives; says how many texts are there now, and what came.
+        """Requests what is missing and stores it as it arrives. Yields how many texts are done, and the new values.
 
-        What another process or thread is asking for is waited for. What it does not bring is asked for here.
+        Texts that another process or thread is requesting are waited for. What it does not deliver is requested here.
         """
         if requests:
             self._check_online(service, len(requests[0].texts))
@@ -178,13 +178,13 @@ class Calls:
                 yield done, None
 
     def send(self, service: Service[V], texts: list[str], account: Account) -> Got[V]:
-        """One request, attempted until it is answered, that is kept nowhere: the caller keeps what came."""
+        """One request with retries. The caller stores the result."""
         self._check_online(service, len(texts))
         retries = chain([0], repeat(1))
         return call(lambda: self._attempt(service, texts, account, next(retries)), self.policy, self.rate_limit)[0]
 
     def count(self, service: Service[V], keep: Keep[V] | None, request: Request) -> Usage:
-        """What a request would take, by the length of its texts; nothing is asked."""
+        """The usage of a request, estimated from the length of its texts. Sends nothing."""
         missing = request if keep is None else request.rows(keep.find(request.keys) < 0)
         usage = Usage(asked=len(request.texts), cached=len(request.texts) - len(missing.texts))
         if not missing.texts:
@@ -196,7 +196,7 @@ class Calls:
     def _ask(
         self, service: Service[V], keep: Keep[V] | None, account: Account, elsewhere: list[Request], request: Request
     ) -> tuple[int, Got[V] | None]:
-        """What nobody else asks for; the rest goes to `elsewhere`."""
+        """Requests what nobody else requests. The rest goes to `elsewhere`."""
         if keep is None or service.local:
             got = self.send(service, request.texts, account)
             if keep is not None:
@@ -218,7 +218,7 @@ class Calls:
         return len(request.texts) - len(theirs.texts), came
 
     def _attempt(self, service: Service[V], texts: list[str], account: Account, retries: int) -> Got[V]:
-        """Its price is reserved while it is made. An answer that arrived is paid for, whether it can be used or not."""
+        """One attempt, with its price reserved. An answer that arrived is paid for, usable or not."""
         guess, usd, failed = service.estimate(texts), None, None
         price = service.price(guess)
         if self.budget is not None:
@@ -254,7 +254,7 @@ class Calls:
 
 
 def as_they_come(work: Callable[[A], B], items: Iterable[A], workers: int) -> Iterator[B]:
-    """The results of a few threads, in the order in which they come; the first failure stops what has not begun."""
+    """Results of a few threads in the order of arrival. The first failure cancels what has not started."""
     waiting = iter(items)
     running: set[Future[B]] = set()
     with ThreadPoolExecutor(max_workers=workers) as pool:
@@ -269,7 +269,7 @@ def as_they_come(work: Callable[[A], B], items: Iterable[A], workers: int) -> It
                     yield future.result()
         except BaseException as error:
             if stopping.ends_run(error) and not isinstance(error, GeneratorExit):
-                stopping.stop()  # Ctrl-C: those that wait for their next attempt stop waiting
+                stopping.stop()  # Ctrl-C: wakes up threads that wait for their next attempt
             for future in running:
                 future.cancel()
             raise

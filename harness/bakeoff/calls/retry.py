@@ -1,4 +1,4 @@
-"""The one retry policy. Every SDK's own is off, so what is counted here is what was sent."""
+"""The only retry policy. SDKs' own retries are off, so that every request is counted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Unanswered(AnswerUnusable):
-    """The server answered in time, but not what was asked: nothing is overloaded, so the next try need not wait."""
+    """The server answered in time, but not what was asked. It is not overloaded, so retry at once."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, retryable=True)
@@ -24,7 +24,7 @@ class Unanswered(AnswerUnusable):
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how patiently a failed call is made again."""
+    """How often and with which delays a failed call is retried."""
 
     attempts: int = 5
     first_wait: float = 0.5
@@ -32,37 +32,37 @@ class RetryPolicy:
     sleep: Callable[[float], None] = stopping.sleep
 
     def wait(self, state: tenacity.RetryCallState) -> float:
-        """Exponential backoff with jitter, and never less than the server asked for; none after a wrong answer."""
+        """Exponential backoff with jitter, at least what the server asked for. No wait after an unusable answer."""
         if state.outcome and isinstance(state.outcome.exception(), Unanswered):
             return 0.0
         backoff = tenacity.wait_random_exponential(multiplier=self.first_wait, max=self.longest_wait)(state)
-        return max(backoff, _asked_for(state) or 0.0)
+        return max(backoff, _retry_after(state) or 0.0)
 
     def worthwhile(self, error: BaseException) -> bool:
-        """A passing failure, and no longer wait asked for than we would ever sit through."""
+        """Whether a retry may help: the failure is temporary, and the requested wait is not too long."""
         return isinstance(error, CallFailed) and error.retryable and (error.retry_after or 0.0) <= self.longest_wait
 
 
-def _asked_for(state: tenacity.RetryCallState) -> float | None:
+def _retry_after(state: tenacity.RetryCallState) -> float | None:
     error = state.outcome.exception() if state.outcome else None
     return error.retry_after if isinstance(error, CallFailed) else None
 
 
 @dataclass(slots=True)
 class RateLimit:
-    """One provider's limit, learned from its 429s: while one call waits, the others do too."""
+    """One provider's rate limit, learned from its 429s. While one call waits, all do."""
 
     sleep: Callable[[float], None] = stopping.sleep
     _until: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def pause(self, seconds: float) -> None:
-        """No call is made for this long."""
+        """Blocks all calls for this long."""
         with self._lock:
             self._until = max(self._until, time.monotonic() + seconds)
 
     def wait(self) -> None:
-        """Returns when calls may be made again."""
+        """Waits until calls are allowed again."""
         with self._lock:
             wait = self._until - time.monotonic()
         if wait > 0:
@@ -70,14 +70,14 @@ class RateLimit:
 
 
 def call(make: Callable[[], T], policy: RetryPolicy, rate_limit: RateLimit) -> tuple[T, int]:
-    """Makes the call under the policy; the nanoseconds are those of the successful attempt alone."""
+    """Makes the call under the policy. Returns the nanoseconds of the successful attempt alone."""
 
     def before_sleep(state: tenacity.RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, CallFailed) and error.status == 429 and state.next_action:
             rate_limit.pause(state.next_action.sleep)
 
-    def timed() -> tuple[T, int]:
+    def attempt() -> tuple[T, int]:
         rate_limit.wait()
         stopping.check()
         start = time.perf_counter_ns()
@@ -91,4 +91,4 @@ def call(make: Callable[[], T], policy: RetryPolicy, rate_limit: RateLimit) -> t
         sleep=policy.sleep,
         reraise=True,
     )
-    return retrying(timed)
+    return retrying(attempt)

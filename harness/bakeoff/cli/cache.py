@@ -1,4 +1,4 @@
-"""`bakeoff cache`: which vectors are stored."""
+"""`bakeoff cache`: inspect, prune and clear the vector cache."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def info() -> None:
 
 @cache.command()
 def prune() -> None:
-    """Remove records that are damaged, duplicate or of another dimension; nothing usable is lost."""
+    """Remove damaged, duplicate and foreign records. Nothing usable is lost."""
     from bakeoff.embedding.cache import VectorCache
     from bakeoff.running.runner import vectors_folder
 
@@ -50,7 +50,7 @@ def prune() -> None:
 
 @cache.command()
 def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
-    """Delete all vectors, also those that were paid for; not those that a run is using."""
+    """Delete all vectors, paid ones included, except those in use."""
     from bakeoff.embedding.cache import VectorCache
     from bakeoff.running.runner import vectors_folder
 

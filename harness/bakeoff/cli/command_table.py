@@ -14,7 +14,7 @@ from bakeoff_providers.errors import BrokenPlugin
 from typer.core import TyperCommand, TyperGroup
 from typer.models import TyperInfo, TyperPath
 
-from bakeoff.core.extensions import Command, extension_commands, load_place, offered_commands
+from bakeoff.core.extensions import Command, extension_commands, load_place, load_plugin_commands
 
 _IMPOSSIBLE = (errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL)
 
@@ -41,7 +41,7 @@ def _finite(kind: Any) -> Any:
     def convert(value: Any, param: Any, ctx: Any) -> Any:
         number = kind.convert(value, param, ctx)
         if not math.isfinite(number):
-            raise typer.BadParameter(f"{value} is no number that can be kept to", ctx=ctx, param=param)
+            raise typer.BadParameter(f"{value} is not a finite number", ctx=ctx, param=param)
         return number
 
     checked.convert = convert
@@ -91,21 +91,21 @@ def own_commands() -> dict[str, Command]:
 
 @cache
 def all_commands() -> dict[str, Command]:
-    """Our own commands, then those of other packages; the first of a name counts."""
+    """Our own commands, then other packages'. The first of a name counts."""
     own = own_commands()
-    return own | {one.name: one for one in _offered() if isinstance(one, Command) and one.name not in own}
+    return own | {one.name: one for one in _plugin_commands() if isinstance(one, Command) and one.name not in own}
 
 
 @cache
-def _offered() -> list[Command | BrokenPlugin]:
-    return list(offered_commands())
+def _plugin_commands() -> list[Command | BrokenPlugin]:
+    return list(load_plugin_commands())
 
 
 class CommandGroup(TyperGroup):
-    """All commands; `--help` describes the first group and names the others."""
+    """All commands. `--help` describes the first group and lists the others."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Names and values end up in files, and these are UTF-8."""
+        """Refuses arguments that are not UTF-8, since names and values end up in UTF-8 files."""
         for argument in args:
             try:
                 argument.encode()
@@ -116,19 +116,19 @@ class CommandGroup(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's signature
         """By group, in the order of the tables."""
-        return [command.name for group in _grouped().values() for command in group]
+        return [command.name for group in _group_commands().values() for command in group]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - click's signature
-        """The command, imported now; None where there is none of this name."""
+        """The command, imported now; None if there is none of this name."""
         if command := own_commands().get(cmd_name) or all_commands().get(cmd_name):
             return build_command(command)
-        for broken in _offered():
+        for broken in _plugin_commands():
             if isinstance(broken, BrokenPlugin) and broken.name == cmd_name:
                 raise broken
         return None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """An unknown name is answered with the nearest one."""
+        """Answers an unknown name with the nearest one."""
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-") and not ctx.resilient_parsing:
             from bakeoff_providers.registry import nearest
 
@@ -137,7 +137,7 @@ class CommandGroup(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - click's signature
         """The list under `--help`."""
-        grouped = _grouped()
+        grouped = _group_commands()
         with formatter.section(START):
             formatter.write_dl([(command.name, command.summary) for command in grouped.pop(START)])
         with formatter.section("More (bakeoff COMMAND --help)"):
@@ -145,8 +145,8 @@ class CommandGroup(TyperGroup):
             formatter.write_dl(named)
 
 
-def _grouped() -> dict[str, list[Command]]:
-    """The commands by group: ours in their order, then groups that other packages made."""
+def _group_commands() -> dict[str, list[Command]]:
+    """The commands by group: ours in order, then other packages' groups."""
     grouped: dict[str, list[Command]] = {group: [] for group in GROUPS}
     for command in all_commands().values():
         grouped.setdefault(command.group, []).append(command)
@@ -154,14 +154,14 @@ def _grouped() -> dict[str, list[Command]]:
 
 
 class CheckedCommand(TyperCommand):
-    """One command: its paths and numbers are checked, and an argument written as an option is explained."""
+    """A command that checks its paths and numbers, and explains an argument written as an option."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         check_values(self.params)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parses, and says of `--RESULT` that it is an argument."""
+        """Parses; explains that `--RESULT` is an argument."""
         try:
             return super().parse_args(ctx, args)
         except typer.BadParameter:
@@ -177,7 +177,7 @@ class CheckedCommand(TyperCommand):
 
 
 def build_command(command: Command) -> Any:
-    """What click calls, from the function or the family that the record names."""
+    """The click command for a record, which names a function or a family."""
     imported = load_place(command.place)
     if isinstance(imported, typer.Typer):
         for member in imported.registered_commands:
@@ -195,5 +195,5 @@ def build_command(command: Command) -> Any:
 
 
 def first_line(text: str) -> str:
-    """The first sentence or two of a docstring, up to its blank line."""
+    """The first paragraph of a docstring on one line."""
     return " ".join(text.partition("\n\n")[0].split())

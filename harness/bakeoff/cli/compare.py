@@ -1,4 +1,4 @@
-"""The commands that decide: `compare`, `gate`, `score`, `tasks`, `plan-queries` and `export-mteb`."""
+"""`bakeoff compare`, `gate`, `score`, `tasks`, `plan-queries` and `export-mteb`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bakeoff.results.task_table import TaskTable
 
 MeasureOption = Annotated[
-    str | None, typer.Option("-m", "--measure", help="Such as ndcg@10; default: the one that decided the first result.")
+    str | None, typer.Option("-m", "--measure", help="Measure such as ndcg@10. Default: the first result's.")
 ]
 
 
@@ -36,12 +36,12 @@ def compare(
     measure: MeasureOption = None,
     contender: ContendersOption = None,
     all_pairs: Annotated[
-        bool, typer.Option("--all-pairs", help="Several results: each contender with each, not only with itself.")
+        bool, typer.Option("--all-pairs", help="With several results, compare all contenders.")
     ] = False,
     every: Annotated[bool, typer.Option("--all", help="List every pair, not only those that differ.")] = False,
     equivalent_within: EquivalentWithin = None,
-    queries: Annotated[int, typer.Option(min=0, help="How many of the queries that changed most to show.")] = 3,
-    format_: Annotated[Literal["table", "json"], typer.Option("--format", "-f", help="How to print.")] = "table",
+    queries: Annotated[int, typer.Option(min=0, help="Show this many of the queries that changed most.")] = 3,
+    format_: Annotated[Literal["table", "json"], typer.Option("--format", "-f", help="Output format.")] = "table",
 ) -> None:
     """Compare contenders of one result, or the same contenders of several, pair by pair."""
     from bakeoff.report import comparison
@@ -62,9 +62,9 @@ def gate(
     result: ResultArgument,
     baseline: BaselineOption = None,
     measure: MeasureOption = None,
-    max_drop: Annotated[float, typer.Option(min=0, help="The largest drop of the mean that is allowed.")] = 0.02,
+    max_drop: Annotated[float, typer.Option(min=0, help="Allow the mean to drop by this much.")] = 0.02,
     undecided: Annotated[
-        Literal["warn", "fail", "pass"], typer.Option(help="What it means if the queries can't tell.")
+        Literal["warn", "fail", "pass"], typer.Option(help="Outcome if the queries can't decide.")
     ] = "warn",
     non_inferiority: Annotated[
         bool, typer.Option("--non-inferiority", help="Pass only if a larger drop is ruled out.")
@@ -72,11 +72,11 @@ def gate(
     exact: Annotated[bool, typer.Option("--exact", help="Compare means without a test.")] = False,
     contender: Annotated[
         list[str] | None,
-        typer.Option(help="Only contenders of this name; new=old where the baseline has another label for it."),
+        typer.Option(help="Check this contender; new=old if it was renamed."),
     ] = None,
-    alpha: Annotated[float, typer.Option(min=0, max=1, help="How unlikely a drop by chance must be.")] = 0.05,
+    alpha: Annotated[float, typer.Option(min=0, max=1, help="Significance level.")] = 0.05,
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
-    format_: Annotated[Literal["text", "json"], typer.Option("--format", "-f", help="How to print.")] = "text",
+    format_: Annotated[Literal["text", "json"], typer.Option("--format", "-f", help="Output format.")] = "text",
 ) -> None:
     """Fail (1) if a drop beyond what is allowed is shown; 2 if the two can't be compared."""
     from bakeoff.core.files import write_atomic
@@ -109,24 +109,24 @@ def score(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="TREC runs, plain or gzipped.")],
     measure: Annotated[
         list[str] | None,
-        typer.Option("-m", "--measure", help="Such as ndcg@10, or trec_eval's ndcg_cut.10; may be repeated."),
+        typer.Option("-m", "--measure", help="Measure such as ndcg@10 or ndcg_cut.10; repeatable."),
     ] = None,
-    per_query: Annotated[bool, typer.Option("-q", "--per-query", help="Every query's value too.")] = False,
+    per_query: Annotated[bool, typer.Option("-q", "--per-query", help="Print every query's value too.")] = False,
     rel: Annotated[
-        int | None, typer.Option("-l", "--rel", min=1, help="Lowest relevant grade; default: the result's, or 1.")
+        int | None, typer.Option("-l", "--rel", min=1, help="Lowest relevant grade. Default: the result's, or 1.")
     ] = None,
-    answered: Annotated[
-        bool, typer.Option("--answered", help="Only queries that every run answers; default: all judged ones.")
-    ] = False,
+    answered: Annotated[bool, typer.Option("--answered", help="Score only queries that every run answers.")] = False,
     drop_negative: Annotated[
-        bool, typer.Option("--drop-negative", help="Take grades below 0 for pooled, not judged, as in trec_eval.")
+        bool, typer.Option("--drop-negative", help="Treat grades below 0 as unjudged, as trec_eval does.")
     ] = False,
     precision: Annotated[
         Literal["double", "single"],
-        typer.Option(help="In which scores are sorted: double as trec_eval 10, single as earlier ones."),
+        typer.Option(help="Sort scores as trec_eval 10 (double) or earlier (single)."),
     ] = "double",
-    format_: Annotated[Literal["table", "csv", "json"], typer.Option("--format", "-f", help="How to print.")] = "table",
-    seed: Annotated[int, typer.Option(help="Of the intervals and tests.")] = 42,
+    format_: Annotated[
+        Literal["table", "csv", "json"], typer.Option("--format", "-f", help="Output format.")
+    ] = "table",
+    seed: Annotated[int, typer.Option(help="Seed of the intervals and tests.")] = 42,
 ) -> None:
     """Score TREC runs: means with intervals, and which of several are better, or a tie."""
     from bakeoff.report import scores

@@ -13,7 +13,7 @@ DASH = "–"
 
 def doctor(
     provider: Annotated[
-        list[str] | None, typer.Option(help="Only this one; may be repeated. Then a provider that fails ends with 1.")
+        list[str] | None, typer.Option(help="Check this provider; exit 1 if it fails. Repeatable.")
     ] = None,
 ) -> None:
     """Check every provider: library, key, server, model, and one test embedding."""

@@ -1,4 +1,4 @@
-"""`bakeoff init`: a first line-up for one's own task or files."""
+"""`bakeoff init`: a first line-up for your own task or files."""
 
 from __future__ import annotations
 
@@ -27,15 +27,13 @@ FLAGS = "bakeoff init TASK, or bakeoff init --documents FILE --queries FILE [--j
 def init(
     task: Annotated[
         str | None,
-        typer.Argument(help="A task's folder or name, a BEIR folder, or mteb:SciFact, hub:…, ir_datasets:…"),
+        typer.Argument(help="Task folder or name, BEIR folder, mteb:…, hub:… and so on."),
     ] = None,
     documents: Annotated[Path | None, typer.Option(help="The documents: CSV, TSV, JSON, JSONL or parquet.")] = None,
     queries: Annotated[Path | None, typer.Option(help="The queries, in one of the same formats.")] = None,
-    judgments: Annotated[
-        Path | None, typer.Option(help="Which document answers which query, if that is known; also TREC qrels.")
-    ] = None,
+    judgments: Annotated[Path | None, typer.Option(help="Relevance judgments, also as TREC qrels.")] = None,
     column: Annotated[
-        list[str] | None, typer.Option(help="A column by its name in the file, as documents.text=body; repeatable.")
+        list[str] | None, typer.Option(help="Map a column, such as documents.text=body; repeatable.")
     ] = None,
     grade: LabelOption = None,
     out: Annotated[Path, typer.Option(help="The line-up to write.")] = OWN_LINEUP,
@@ -47,7 +45,7 @@ def init(
     """
     from dataclasses import replace
 
-    from bakeoff.core.printable import counted
+    from bakeoff.core.printable import pluralise
     from bakeoff.tasks.ground_truth import FILE
     from bakeoff.tasks.task_sources import Files, missing_weights, source_of, source_of_files, write_lineup
 
@@ -71,9 +69,9 @@ def init(
         raise InputError("--column and --grade are for tables", remedy=FLAGS)
     grading = grading_command(task if task and source.own else out, out)
     loaded = write_lineup(out, source, grading)
-    sizes = f"{counted(len(loaded.documents), 'document')}, {counted(len(loaded.queries), 'query')}"
+    sizes = f"{pluralise(len(loaded.documents), 'document')}, {pluralise(len(loaded.queries), 'query')}"
     judged = sum(map(len, loaded.judgments.values()))
-    say(f"{out}: written; its task has {sizes}, {counted(judged, 'judgment') if judged else 'no judgments yet'}")
+    say(f"{out}: written; its task has {sizes}, {pluralise(judged, 'judgment') if judged else 'no judgments yet'}")
     for table, columns_taken in source.taken.items():
         say(f"taken from the {table}: {columns_taken}")
     truth = out.parent / FILE
@@ -87,5 +85,5 @@ def init(
 def _ask(what: str) -> str:
     """Asks at a terminal; a script must say it."""
     if not sys.stdin.isatty():
-        raise InputError("not given, and nobody is at a terminal to ask", place=what, remedy=FLAGS)
+        raise InputError("not given, and there is no terminal to ask", place=what, remedy=FLAGS)
     return str(typer.prompt(what))

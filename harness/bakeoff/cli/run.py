@@ -265,17 +265,17 @@ def _links(folder: Path, *, made_now: bool) -> Links:
 def _print_stored(folders: list[Path], out: Path, *, several: bool) -> None:
     """One document, however many tasks: each task's result, and what holds over all of them where there are more."""
     if not several:
-        _print_json(_stored(folders[0]))
+        _print_json(_collect_facts(folders[0]))
         return
     from bakeoff.cli.compare import SUMMARY, save_side_by_side
 
     folder = save_side_by_side(folders, out)[1] if len(folders) > 1 else None
     over_tasks = json.loads((folder / SUMMARY).read_bytes()) if folder else None
-    summary = {"folder": str(folder) if folder else None, "tasks": [_stored(one) for one in folders]}
+    summary = {"folder": str(folder) if folder else None, "tasks": [_collect_facts(one) for one in folders]}
     _print_json(summary | {"over_tasks": over_tasks})
 
 
-def _stored(folder: Path, *, equivalent_within: float | None = None, baseline: str = "") -> dict[str, Any]:
+def _collect_facts(folder: Path, *, equivalent_within: float | None = None, baseline: str = "") -> dict[str, Any]:
     """The facts, with the folder that holds them and their format: for scripts. `text` may change."""
     import msgspec
 
@@ -310,7 +310,7 @@ def show(
 ) -> None:
     """Print the verdict of a result on one screen; limits add the choice within them."""
     if as_json:
-        _print_json(_stored(result, equivalent_within=equivalent_within, baseline=baseline))
+        _print_json(_collect_facts(result, equivalent_within=equivalent_within, baseline=baseline))
         return
     from bakeoff.results.picks import Limits
 

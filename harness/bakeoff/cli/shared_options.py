@@ -1,4 +1,4 @@
-"""What several commands share: their arguments and options, the one reading of key=value, and how a check ends."""
+"""Arguments and options shared by commands, parsing of key=value, and the end of checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bakeoff_providers.secrets import without_secrets
 
 from bakeoff.cli.streams import echo
 from bakeoff.core.facts import Remark
-from bakeoff.core.whole import whole_number
+from bakeoff.core.printable import whole_number
 
 if TYPE_CHECKING:
     from bakeoff.lineup.lineup import Lineup
@@ -26,55 +26,47 @@ T = TypeVar("T")
 
 LineupArgument = Annotated[
     Path | None,
-    typer.Argument(help="A line-up, or a built-in one's name; default: ./bakeoff.toml, or the built-in one."),
+    typer.Argument(help="Line-up or built-in name. Default: ./bakeoff.toml."),
 ]
-LineupOption = Annotated[Path | None, typer.Option(help="The contenders; default: ./bakeoff.toml or the built-in one.")]
+LineupOption = Annotated[Path | None, typer.Option(help="Line-up with the contenders. Default: ./bakeoff.toml.")]
 ContendersOption = Annotated[
-    list[str] | None, typer.Option(help="Only contenders of this label, provider, ranker or model; may be repeated.")
+    list[str] | None, typer.Option(help="Keep this label, provider, ranker or model; repeatable.")
 ]
-TaskArgument = Annotated[str, typer.Argument(help="The task: its folder, task.toml or built-in name, or a line-up.")]
-OutOption = Annotated[Path, typer.Option(help="Where the result's folder is made.")]
+TaskArgument = Annotated[str, typer.Argument(help="Task folder, task.toml, built-in name, or line-up.")]
+OutOption = Annotated[Path, typer.Option(help="Folder for the result.")]
 EquivalentWithin = Annotated[
     float | None,
-    typer.Option(
-        "--equivalent-within", min=0, help="Say what is as good as the best within this margin, such as 0.02."
-    ),
+    typer.Option("--equivalent-within", min=0, help="Test equivalence with the best in this margin, e.g. 0.02."),
 ]
 Baseline = Annotated[
-    str, typer.Option("--baseline", metavar="CONTENDER", help="Compare every other row with this one, the incumbent.")
+    str, typer.Option("--baseline", metavar="CONTENDER", help="Compare every row with this one, the incumbent.")
 ]
-Wide = Annotated[bool, typer.Option("--wide", help="All figures, the matrix as one wide table.")]
+Wide = Annotated[bool, typer.Option("--wide", help="Print all figures as one wide table.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the stored figures as JSON instead.")]
 MaxCost = Annotated[float | None, typer.Option(min=0, help="Stop before this many dollars are spent.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print requests and cost; send nothing.")]
 Offline = Annotated[bool, typer.Option("--offline", help="Use cached vectors only.")]
-VectorsOption = Annotated[str | None, typer.Option(help="Shards that `bakeoff embed` made: no document is asked for.")]
-EngineOption = Annotated[
-    str | None, typer.Option(help="Where the heavy steps are done: local or ray; default: what the line-up says.")
-]
-AddressOption = Annotated[
-    str | None, typer.Option(help="Ray's cluster: auto, or ray://head:10001; default: one on this machine.")
-]
-ColumnOption = Annotated[
-    list[str] | None, typer.Option(help="Another name of a column, as text=body; may be repeated.")
-]
+VectorsOption = Annotated[str | None, typer.Option(help="Use shards made by `bakeoff embed` for the documents.")]
+EngineOption = Annotated[str | None, typer.Option(help="Run heavy steps on local or ray. Default: the line-up's.")]
+AddressOption = Annotated[str | None, typer.Option(help="Ray cluster: auto or ray://head:10001. Default: local.")]
+ColumnOption = Annotated[list[str] | None, typer.Option(help="Map a column name, such as text=body; repeatable.")]
 LabelOption = Annotated[
-    list[str] | None, typer.Option("--grade", help="What a label is worth, as Exact=3; may be repeated.")
+    list[str] | None, typer.Option("--grade", help="Map a label to a grade, such as Exact=3; repeatable.")
 ]
 
 LATEST = "latest"
-ARTICLES = Path("articles.json")  # what `corpus import` writes and `queries import` reads
-SHOWN = 10  # of a list of what was left out
-MOST_ROUNDS = 10_000  # as of a line-up
-OWN_LINEUP = Path("bakeoff.toml")  # what commands take, and `init` writes, where no other line-up is named
+ARTICLES = Path("articles.json")  # written by `corpus import`, read by `queries import`
+SHOWN = 10  # entries shown of a list
+MOST_ROUNDS = 10_000  # as in a line-up
+OWN_LINEUP = Path("bakeoff.toml")  # the default line-up, which `init` writes
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_LONGEST_NUMBER = 400  # characters: a float has 309 digits at most
+_LONGEST_NUMBER = 400  # characters; a float has at most 309 digits
 _WORDS = {"true": True, "false": False, "null": None}
 
 
 def result_path(given: Path) -> Path:
-    """A result's folder; of a folder that holds several the newest; `latest` is the newest under results/ here."""
+    """A result's folder; for a folder of results, the newest. `latest` is the newest under results/."""
     from bakeoff.results.schema import SUMMARY, newest
 
     path = _existing(given)
@@ -82,7 +74,7 @@ def result_path(given: Path) -> Path:
 
 
 def _existing(given: Path) -> Path:
-    """What was named, or what `latest` stands for."""
+    """The path given, or what `latest` means."""
     from bakeoff_providers.registry import closest_path
 
     from bakeoff.results.schema import newest
@@ -100,29 +92,25 @@ def _existing(given: Path) -> Path:
 
 
 def latest(given: Path | list[Path] | None) -> Path | list[Path] | None:
-    """Wherever a result is taken, `latest` is one; commands that take several look into folders themselves."""
+    """Resolves `latest` for arguments that take results. Commands that take several search folders themselves."""
     if isinstance(given, list):
         return [_existing(path) for path in given]
     return None if given is None else result_path(given)
 
 
-ResultArgument = Annotated[
-    Path, typer.Argument(metavar="RESULT", callback=latest, help="A folder under results/, or `latest`.")
-]
+ResultArgument = Annotated[Path, typer.Argument(metavar="RESULT", callback=latest, help="Result folder, or `latest`.")]
 ResultsArgument = Annotated[
-    list[Path], typer.Argument(metavar="RESULT...", callback=latest, help="Folders under results/, or `latest`.")
+    list[Path], typer.Argument(metavar="RESULT...", callback=latest, help="Result folders, or `latest`.")
 ]
 ResultOption = Annotated[
     Path | None,
-    typer.Option(callback=latest, help="Take the rankings of this result (or `latest`) instead of running."),
+    typer.Option(callback=latest, help="Use the rankings of this result (or `latest`)."),
 ]
-BaselineOption = Annotated[
-    Path | None, typer.Option(help="The result to compare with, or a folder of results: the newest other one.")
-]
+BaselineOption = Annotated[Path | None, typer.Option(help="Result to compare with, or a folder for its newest.")]
 
 
 def baseline_path(given: Path | None, result: Path) -> Path:
-    """The result to compare another one with: it may be the newest of a folder, but never that other one itself."""
+    """The baseline of a result: possibly the newest of a folder, but never the result itself."""
     from bakeoff.results.schema import SUMMARY, newest
 
     problem = "not given: the result to compare with"
@@ -139,7 +127,7 @@ def baseline_path(given: Path | None, result: Path) -> Path:
 
 
 def key_values(texts: Sequence[str] | None, option: str = "--set", example: str = "ef=64") -> list[tuple[str, str]]:
-    """Each `key=value` that an option was given, in order."""
+    """Each `key=value` of an option, in order."""
     pairs = []
     for text in texts or ():
         key, equals, value = (part.strip() for part in text.partition("="))
@@ -150,7 +138,7 @@ def key_values(texts: Sequence[str] | None, option: str = "--set", example: str 
 
 
 def _each_once(texts: Sequence[str] | None, option: str, example: str) -> dict[str, str]:
-    """Where a second value of a key would silently replace the first, it is refused."""
+    """Refuses a key given twice, whose first value would silently be lost."""
     values: dict[str, str] = {}
     for key, value in key_values(texts, option, example):
         if key in values:
@@ -160,7 +148,7 @@ def _each_once(texts: Sequence[str] | None, option: str, example: str) -> dict[s
 
 
 def parse_value(text: str) -> Any:
-    """Numbers, true, false, null, and lists, tables and quoted text as JSON; anything else is text as it is."""
+    """Numbers, true, false, null, and JSON lists, tables and quoted strings; anything else is a string."""
     if len(text) < _LONGEST_NUMBER and _NUMBER.fullmatch(text):
         return int(text) if text.lstrip("+-").isdecimal() else float(text)
     if text.lower() in _WORDS:
@@ -174,12 +162,12 @@ def parse_value(text: str) -> Any:
 
 
 def parse_settings(texts: Sequence[str] | None, example: str) -> dict[str, Any]:
-    """What `--set` says, each key once."""
+    """The values of `--set`, each key once."""
     return _without_secrets({key: parse_value(value) for key, value in _each_once(texts, "--set", example).items()})
 
 
 def parse_repeated(texts: Sequence[str] | None) -> dict[str, list[Any]]:
-    """What `--set` says where a key may be given several values, one after the other."""
+    """The values of `--set` where keys may be repeated."""
     values: dict[str, list[Any]] = {}
     for key, value in key_values(texts):
         values.setdefault(key, []).append(parse_value(value))
@@ -187,7 +175,7 @@ def parse_repeated(texts: Sequence[str] | None) -> dict[str, list[Any]]:
 
 
 def _without_secrets(settings: dict[str, T]) -> dict[str, T]:
-    """Recordings, tables and results hold what was set: an address with a secret in it is refused, as in a line-up."""
+    """Refuses an address with a secret, since settings are stored in recordings, tables and results."""
     if settings:
         from bakeoff.lineup.checks import check_no_secrets
 
@@ -196,7 +184,7 @@ def _without_secrets(settings: dict[str, T]) -> dict[str, T]:
 
 
 def parse_columns(texts: Sequence[str] | None, example: str = "title=heading") -> dict[str, str]:
-    """What a table calls its columns, by what we call them."""
+    """A table's column names by ours."""
     columns = _each_once(texts, "--column", example)
     if unnamed := [key for key, column in columns.items() if not column]:
         raise InputError(f"{unnamed[0]}= names no column", place="--column", remedy=f"write it as {example}")
@@ -204,17 +192,17 @@ def parse_columns(texts: Sequence[str] | None, example: str = "title=heading") -
 
 
 def parse_labels(texts: Sequence[str] | None) -> dict[str, int]:
-    """What the labels of a column of grades are worth."""
+    """The grades of labels."""
     grades = {}
     for label, text in _each_once(texts, "--grade", "Exact=3").items():
         if (grade := whole_number(text)) is None:
-            raise InputError(f"{label}={text} is no whole number from 0 on", place="--grade", remedy="as Exact=3")
+            raise InputError(f"{label}={text} is not a whole number from 0 up", place="--grade", remedy="as Exact=3")
         grades[label] = grade
     return grades
 
 
 def annotator_name(given: str | None) -> str:
-    """Who grades: the name that was given, or the one that this machine knows the user by."""
+    """The annotator's name: the given one, or the user's name on this machine."""
     import getpass
 
     try:
@@ -224,7 +212,7 @@ def annotator_name(given: str | None) -> str:
 
 
 def parse_day(text: str | None, option: str) -> datetime.date | None:
-    """The day that an option gives."""
+    """An option's day."""
     try:
         return datetime.date.fromisoformat(text) if text else None
     except ValueError:
@@ -232,14 +220,14 @@ def parse_day(text: str | None, option: str) -> datetime.date | None:
 
 
 def lineup_path(given: Path | None) -> Path:
-    """The file that was named, the one in this folder, or the one that comes with Bakeoff."""
+    """The line-up's path: the given one, the one in this folder, or the built-in one."""
     from bakeoff.core.paths import default_lineup, lineup_file
 
     return lineup_file(given) if given else OWN_LINEUP if OWN_LINEUP.is_file() else default_lineup()
 
 
 def read_lineup(path: Path) -> Lineup:
-    """The line-up in a file; a task that it names and that is nowhere is an error in this file."""
+    """The line-up in a file. A missing task is reported for this file."""
     from bakeoff.core.paths import task_description
     from bakeoff.lineup.lineup import Lineup
 
@@ -254,7 +242,7 @@ def read_lineup(path: Path) -> Lineup:
 
 
 def shard_folders(vectors: str | None) -> tuple[Path, ...]:
-    """The shards that `--vectors` names, here or fetched; one that is missing is an error before anything is asked."""
+    """The shards named by `--vectors`, local or fetched. A missing one fails before any request."""
     from bakeoff.core.progress import showing
     from bakeoff.core.remote import SharedFolder
     from bakeoff.report.console import Bars
@@ -269,22 +257,22 @@ def shard_folders(vectors: str | None) -> tuple[Path, ...]:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """A sentence in lines that fit the screen; a log of what goes to stderr keeps its lines whole."""
-    from bakeoff.core.wrapping import screen_width, wrapped
+    """Prints a sentence wrapped to the screen. In a log on stderr, lines stay whole."""
+    from bakeoff.core.wrapping import screen_width, wrap
 
     stream = sys.stderr if err else sys.stdout
-    text = without_secrets(text) if err else text  # before a line break can divide one
-    for line in wrapped(text, screen_width(stream)) if not err or stream.isatty() else [text]:
+    text = without_secrets(text) if err else text  # before a line break can split one
+    for line in wrap(text, screen_width(stream)) if not err or stream.isatty() else [text]:
         echo(line, err=err)
 
 
 def say_commands(text: str) -> None:
-    """Lines to copy and paste: a break within a command would run half of it, so the terminal folds them."""
+    """Prints commands to copy and paste without line breaks, which would run half of one."""
     echo(text)
 
 
 def say_list(what: str, names: list[str], where: str) -> None:
-    """The first names of a list; of a longer one also where all of them are written."""
+    """The first names of a list; if it is longer, also the file with all of them."""
     if names:
         say(f"{what}: {len(names)}")
         for name in names[:SHOWN]:
@@ -294,32 +282,32 @@ def say_list(what: str, names: list[str], where: str) -> None:
 
 
 def grading_command(task: Path | str, lineup: Path) -> str:
-    """What grades a task, by the pairs that a line-up's contenders find first."""
+    """The command that grades a task by the pairs that a line-up's contenders find first."""
     return f"bakeoff grade {task} --lineup {lineup}"
 
 
 def next_to_grade(task: Path | str, lineup: Path | None = None) -> str:
-    """What leads on to grades: a line-up, whose contenders say what is worth grading, and then the grading."""
+    """The next commands: a line-up, whose contenders decide what is worth grading, and then the grading."""
     grade = grading_command(task, lineup or OWN_LINEUP)
     return f"next: {grade}" if lineup or OWN_LINEUP.exists() else f"next: bakeoff init {task}\n      {grade}"
 
 
 def notice(text: str) -> None:
-    """What a user may want to know, on stderr."""
+    """Prints a note to stderr."""
     say(f"notice: {text}", err=True)
 
 
 def warn(remark: Remark) -> None:
-    """What may be wrong, on stderr."""
+    """Prints a warning to stderr."""
     from bakeoff.report.words import words
 
     say(f"warning: {words(remark)}", err=True)
 
 
 def check_file(out: Path | None, *, force: bool) -> None:
-    """Refuses at the start a file that can't be written, or that is there and may not be written over.
+    """Refuses a file that can't be written or exists already, before the work starts.
 
-    `force` is for what the user says, and for files that are made again each time: pages of results, a monitor's.
+    `force` is for the user's --force, and for files that are rewritten each time, such as pages and metrics.
     """
     if out is None:
         return
@@ -331,7 +319,7 @@ def check_file(out: Path | None, *, force: bool) -> None:
 
 
 def check_folder(out: Path) -> None:
-    """Refuses at the start what would only fail when the result is written."""
+    """Refuses a folder that can't be written, before the work starts."""
     from bakeoff.core.files import check_writable
 
     check_writable(out)
@@ -344,7 +332,7 @@ MetricsOption = Annotated[
 
 
 def deliver(command: str, check: Callable[[], Check], *, as_json: bool, metrics_file: Path | None) -> NoReturn:
-    """Runs the check, prints it and ends: 0 fine, 1 changed or worse, 2 bad input, 3 could not reach the service."""
+    """Runs a check, prints it and exits: 0 fine, 1 changed or worse, 2 bad input, 3 service unreachable."""
     from bakeoff.core.files import write_atomic
     from bakeoff.results.check import UNREACHABLE, unreachable
 
@@ -357,7 +345,7 @@ def deliver(command: str, check: Callable[[], Check], *, as_json: bool, metrics_
         cause = error.__cause__
         while cause is not None and not isinstance(cause, InputError):
             cause = cause.__cause__
-        if cause is not None:  # a disk that is full, an option: nothing was asked
+        if cause is not None:  # a full disk, an option: nothing was sent
             raise cause from None
         if metrics_file is not None:
             write_atomic(metrics_file, unreachable(command))

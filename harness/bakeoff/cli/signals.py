@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a command alike: nothing more is asked, what arrived is kept, two seconds at most."""
+"""Ctrl-C and SIGTERM: no more requests, what arrived is kept, and the process ends within two seconds."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import NoReturn
 
 from bakeoff_providers import stopping
 
-GRACE = 1.0  # seconds for the ordinary way out: files closed, servers stopped, folders removed
-LAST = 0.5  # seconds that removing folders may take after it
+GRACE = 1.0  # seconds to close files, stop servers and remove folders
+LAST = 0.5  # further seconds to remove folders
 MESSAGE = "interrupted: vectors, answers and grades that arrived are kept; the same command goes on from there"
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
@@ -24,7 +24,7 @@ _leaving = threading.Lock()
 
 
 def install() -> None:
-    """From now on these signals set the flag. Native code that does not return is left after the grace."""
+    """Installs the handlers. After the grace period, native code that does not return is abandoned."""
     if threading.current_thread() is not threading.main_thread():
         return
     reader, writer = socket.socketpair()
@@ -36,8 +36,8 @@ def install() -> None:
 
 
 @contextlib.contextmanager
-def awaited() -> Iterator[None]:
-    """Where Ctrl-C is the ordinary end of a command: it raises KeyboardInterrupt, and is no interruption."""
+def allow_interrupt() -> Iterator[None]:
+    """For commands that Ctrl-C ends normally: raises KeyboardInterrupt, which counts as no interruption."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -50,19 +50,19 @@ def awaited() -> Iterator[None]:
 
 
 def exit_code() -> int:
-    """What a shell expects of a process that a signal ended."""
+    """The exit code a shell expects after a signal."""
     return 128 + (received[0] if received else signal.SIGINT)
 
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:
     received.append(number)
     stopping.stop()
-    if len(received) == 1:  # a second one must not break into the way out
+    if len(received) == 1:  # a second signal must not disturb the exit
         raise KeyboardInterrupt
 
 
 def _watch(reader: socket.socket, writer: socket.socket) -> None:
-    """A thread sees the signal even while the main one is deep in native code."""
+    """A thread sees the signal even while the main one is in native code."""
     while True:
         number = reader.recv(1)
         if not number:
@@ -78,21 +78,21 @@ def _watch(reader: socket.socket, writer: socket.socket) -> None:
 
 
 def message() -> str:
-    """What is kept, in lines that fit where it is read."""
-    with contextlib.suppress(Exception):  # whatever is wrong with the terminal, it is said
-        from bakeoff.core.wrapping import screen_width, wrapped
+    """What is kept, wrapped to the terminal."""
+    with contextlib.suppress(Exception):  # the message must get out even if the terminal is broken
+        from bakeoff.core.wrapping import screen_width, wrap
 
         if os.isatty(2):
-            return "\n".join(wrapped(MESSAGE, screen_width(sys.stderr)))
+            return "\n".join(wrap(MESSAGE, screen_width(sys.stderr)))
     return MESSAGE
 
 
 def leave(code: int, message: str) -> NoReturn:
-    """Ends the process, its children and its folders, without Python's own end, which waits for threads.
+    """Ends the process, its children and its folders, without Python's own exit, which waits for threads.
 
-    On the ordinary way out everything was closed before; otherwise the grace is over.
+    After a normal exit, everything is closed already; otherwise the grace period is over.
     """
-    if not _leaving.acquire(timeout=LAST):  # the other thread is at it, and takes too long
+    if not _leaving.acquire(timeout=LAST):  # the other thread is exiting and takes too long
         os._exit(code)
     with contextlib.suppress(Exception):
         import psutil

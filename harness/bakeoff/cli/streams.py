@@ -1,4 +1,4 @@
-"""Standard output and standard error, whatever a shell, a container or a locale made of them."""
+"""Standard output and standard error, whatever the shell, container or locale."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from bakeoff.core.printable import printable
 
 
 def ready() -> None:
-    """A closed stream leads nowhere; output is UTF-8, as our files are, unless PYTHONIOENCODING says otherwise.
+    """Replaces closed streams by devnull. Output is UTF-8 unless PYTHONIOENCODING is set.
 
-    What an encoding lacks is shown as `?`: no table, and no result, is lost over a dash.
+    Characters missing from the encoding become `?`, so that no output is lost over a dash.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -29,7 +29,7 @@ def ready() -> None:
 
 
 def echo(message: Any = None, *, err: bool = False, nl: bool = True) -> None:
-    """Print. Data gives the terminal no orders, and stderr, often a log, gets no secret."""
+    """Prints. Control characters are removed, and secrets too on stderr, which is often logged."""
     if isinstance(message, str):
         message = printable(without_secrets(message) if err else message)
     typer.echo(message, err=err, nl=nl)

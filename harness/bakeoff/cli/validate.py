@@ -1,4 +1,4 @@
-"""`bakeoff validate`: would every row of a line-up run, and which differences can its task show?"""
+"""`bakeoff validate`: will every row run, and which differences can the task show?"""
 
 from __future__ import annotations
 
@@ -31,21 +31,18 @@ if TYPE_CHECKING:
 def validate(
     target: Annotated[
         str | None,
-        typer.Argument(
-            help="A line-up, or a task: its folder, task.toml or name (that of a line-up goes before); "
-            "default: the line-up."
-        ),
+        typer.Argument(help="Line-up, or task folder, task.toml or name."),
     ] = None,
     health: Annotated[
         bool,
-        typer.Option(help="Let three baselines that cost nothing try the task, to see which differences it can show."),
+        typer.Option(help="Run three free baselines to see what the task can show."),
     ] = True,
 ) -> None:
     """Check a line-up or a task before anything is spent on it."""
     from bakeoff.report.words import words
 
     path, lineup = _lineup(target)
-    tasks = [_checked(one, place, path) for place, one in enumerate(lineup.per_task())]
+    tasks = [_check(one, place, path) for place, one in enumerate(lineup.per_task())]
     rows = [row for checked in tasks for row in checked.rows]
     wrong = [row for row in rows if row.wrong]
     say(f"{path}: {f'{len(wrong)} of {len(rows)} rows would not run' if wrong else 'valid'}")
@@ -77,7 +74,7 @@ class _Checked(NamedTuple):
     rows: list[Checked]
 
 
-def _checked(lineup: Lineup, place: int, path: Path) -> _Checked:
+def _check(lineup: Lineup, place: int, path: Path) -> _Checked:
     """One task of a line-up with its rows; what is wrong with a task that has no file of its own names its place."""
     from bakeoff.running.scoring import check_dates
     from bakeoff.running.validation import check_rows, check_task
@@ -178,20 +175,20 @@ def _lineup(target: str | None) -> tuple[Path, Lineup]:
 
 
 def _print_task(task: Task, about: str) -> None:
-    from bakeoff.core.printable import counted
+    from bakeoff.core.printable import pluralise
     from bakeoff.report.notes import task_called
 
     judged = sum(len(grades) for grades in task.judgments.values())
     say(
-        f"{task_called(task.name)}: {counted(len(task.documents), 'document')}, {counted(len(task.queries), 'query')}, "
-        f"{counted(judged, 'judgment')}, fingerprint {task.fingerprint()}"
+        f"{task_called(task.name)}: {pluralise(len(task.documents), 'document')}, "
+        f"{pluralise(len(task.queries), 'query')}, {pluralise(judged, 'judgment')}, fingerprint {task.fingerprint()}"
     )
     if about:
         say(about)
 
 
 def _print_health(health: Health) -> None:
-    from bakeoff.core.printable import counted
+    from bakeoff.core.printable import pluralise
     from bakeoff.report.console import console
     from bakeoff.report.grid import Figures, Grid
     from bakeoff.report.words import words
@@ -219,8 +216,8 @@ def _print_health(health: Health) -> None:
     if health.unnoticed_below is not None:
         gaps = f"gaps below about {health.unnoticed_below:g} {health.primary}"
         say(
-            f"with {counted(health.queries, 'query')}, {gaps} will usually go unnoticed ({health.unnoticed_between}; a "
-            "run says it of its own rows)"
+            f"with {pluralise(health.queries, 'query')}, {gaps} will usually go unnoticed ({health.unnoticed_between}; "
+            "a run reports it for its own rows)"
         )
     for finding in health.findings():
         say(f"warning: {words(finding)}")

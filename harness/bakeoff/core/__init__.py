@@ -1,1 +1,1 @@
-"""What every package needs: tasks, rankings, filters, files, paths, the clock, and how extensions are found."""
+"""Shared by all packages: tasks, rankings, filters, files, paths, the clock, and the discovery of extensions."""

@@ -1,4 +1,4 @@
-"""The array types that rooms hand to each other."""
+"""Array types shared by the packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Latency that can be trusted, or that says why not: raw samples, their percentiles and their doubts."""
+"""Latency: raw samples, their percentiles, and reasons to distrust them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from bakeoff.core.machine import Machine
 
 T = TypeVar("T")
 
-now = time.perf_counter_ns  # the one clock of everything that is timed
+now = time.perf_counter_ns  # the only clock used for timing
 
-WARM_UP = 3  # calls that are made and thrown away after the cold one
-SAMPLES_FOR = {50: 5, 95: 60, 99: 300}  # fewer samples than this say nothing about the percentile
-SCATTER, FEWEST_SCATTERED = 5, 20  # p95 over so many times p50, of at least so many samples
+WARM_UP = 3  # discarded calls after the cold one
+SAMPLES_FOR = {50: 5, 95: 60, 99: 300}  # a percentile needs at least this many samples
+SCATTER, FEWEST_SCATTERED = 5, 20  # noisy: p95 above 5 × p50, given at least 20 samples
 
 
-def timed(call: Callable[[], T]) -> tuple[T, int]:
-    """The call's answer and its nanoseconds."""
+def time_call(call: Callable[[], T]) -> tuple[T, int]:
+    """The call's answer, and how long it took in nanoseconds."""
     start = now()
     answer = call()
     return answer, now() - start
@@ -34,20 +34,20 @@ def percentiles(samples_ns: Sequence[int]) -> Percentiles:
 
 
 def _percentile(samples: Sequence[int], q: int) -> float:
-    import numpy as np  # not above: a result is read without it
+    import numpy as np  # here because results are read without numpy
 
     return float(np.percentile(samples, q))
 
 
 def busy(machine: Machine, load: float) -> Fact | None:
-    """That other work had a part in the times; None where it had none."""
+    """A fact if other work slowed the machine down, else None."""
     return fact("busy", load=load, cores=machine.cores) if machine.cores and load > machine.cores else None
 
 
 def doubts(timing: Timing, machine: Machine, untimed: Fact) -> list[Fact]:
-    """Why this row's timing can't be trusted; nothing when it can.
+    """Reasons why this row's timing is unreliable; empty if it is reliable.
 
-    `untimed` says what was there already, for the case that no answer was timed whole.
+    `untimed` is the reason to give if no answer was timed as a whole.
     """
     reasons = [reason] if (reason := busy(machine, max(machine.load_before, machine.load_after))) else []
     if timing.search_ns and len(timing.search_ns) < SAMPLES_FOR[95]:

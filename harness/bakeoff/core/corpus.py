@@ -1,4 +1,4 @@
-"""Documents that are too many for memory: their ids stay, their texts are in a file until they are needed."""
+"""Corpora larger than memory: ids are kept, texts stay in a temporary file."""
 
 from __future__ import annotations
 
@@ -9,65 +9,44 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, chain, islice
-from typing import IO, overload
+from typing import IO
 
 import msgspec
 
-from bakeoff.core.files import needs_room
-from bakeoff.core.task import Document
+from bakeoff.core.files import explain_full_disk
+from bakeoff.core.task import Document, DocumentsOnDisk
 
-IN_MEMORY = 64 << 20  # bytes of documents that are simply kept
-_READ = 1 << 20  # bytes that are read at once
-_ARRAY = struct.Struct(">BI")  # MessagePack's head of an array
+IN_MEMORY = 64 << 20  # bytes of documents kept in memory
+_READ = 1 << 20  # bytes per read
+_ARRAY = struct.Struct(">BI")  # header of a MessagePack array
 
 Change = Callable[[Document], Document]
 
 
-class StoredDocuments(Sequence[Document]):
-    """Documents in a temporary file without a name, which is gone when the process is, however it ends."""
+class StoredDocuments(DocumentsOnDisk):
+    """Documents in an unnamed temporary file, which the system removes when the process ends."""
 
     def __init__(
         self, file: IO[bytes], ids: list[str], ends: array[int], change: Change | None = None, *, plain: bool = False
     ) -> None:
-        self.ids, self.plain = ids, plain  # plain: none has metadata
+        self.ids, self.plain = ids, plain
         self._file, self._ends, self._change = file, ends, change
         self._decode = msgspec.msgpack.Decoder(list[Document]).decode
 
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    @overload
-    def __getitem__(self, place: int) -> Document: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[Document]: ...
-
-    def __getitem__(self, place: int | slice) -> Document | list[Document]:
-        if isinstance(place, slice):
-            start, stop, step = place.indices(len(self))
-            if step == 1:
-                return list(self._between(start, stop))
-            return [self[number] for number in range(start, stop, step)]
-        number = range(len(self))[place]
-        return next(self._between(number, number + 1))
-
-    def __iter__(self) -> Iterator[Document]:
-        return self._between(0, len(self))
-
-    def changed(self, change: Change) -> StoredDocuments:
-        """The same documents, each put through one more step when it is read; ids and metadata must stay."""
+    def transform(self, change: Change) -> StoredDocuments:
+        """The same documents, each changed when it is read. `change` must keep ids and metadata."""
         earlier = self._change
         both = change if earlier is None else lambda document: change(earlier(document))
         return StoredDocuments(self._file, self.ids, self._ends, both, plain=self.plain)
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[list[Document]]:
-        """In parts of about a megabyte, by place in the file, so that several readers do not disturb each other."""
+        """Documents in blocks of about a megabyte. Reads are positional, so readers can share the file."""
         stop = len(self) if stop is None else stop
         while start < stop:
             begin = self._ends[start - 1] if start else 0
             last = max(start + 1, bisect_right(self._ends, begin + _READ, start, stop))
             data = os.pread(self._file.fileno(), self._ends[last - 1] - begin, begin)
-            documents = self._decode(_ARRAY.pack(0xDD, last - start) + data)  # one array of all that is in this part
+            documents = self._decode(_ARRAY.pack(0xDD, last - start) + data)  # decoded as one array
             yield documents if self._change is None else list(map(self._change, documents))
             start = last
 
@@ -75,8 +54,8 @@ class StoredDocuments(Sequence[Document]):
         return chain.from_iterable(self.blocks(start, stop))
 
 
-def collected(blocks: Iterable[list[Document]]) -> Sequence[Document]:
-    """As a list while they fit into memory, in a file from there on."""
+def collect_documents(blocks: Iterable[list[Document]]) -> Sequence[Document]:
+    """A list while the documents fit into memory, otherwise a file."""
     kept: list[Document] = []
     size = 0
     rest = iter(blocks)
@@ -84,12 +63,12 @@ def collected(blocks: Iterable[list[Document]]) -> Sequence[Document]:
         kept += block
         size += sum(map(_about, block))
         if size > IN_MEMORY:
-            return _stored(kept, rest)
+            return _store(kept, rest)
     return kept
 
 
 def _about(document: Document) -> int:
-    """Bytes that a document takes, roughly: its texts, and an object for each field."""
+    """Approximate size of a document in memory, in bytes."""
     size = len(document.text) + len(document.title) + 200
     if document.fields:
         size += sum(len(text) + 100 for text in document.fields.values())
@@ -98,8 +77,8 @@ def _about(document: Document) -> int:
     return size
 
 
-def _stored(first: list[Document], rest: Iterable[list[Document]]) -> StoredDocuments:
-    with needs_room():
+def _store(first: list[Document], rest: Iterable[list[Document]]) -> StoredDocuments:
+    with explain_full_disk():
         file = tempfile.TemporaryFile(prefix="bakeoff-")  # noqa: SIM115 - it lives as long as the documents
     encode = msgspec.msgpack.Encoder().encode
     ids: list[str] = []
@@ -109,16 +88,16 @@ def _stored(first: list[Document], rest: Iterable[list[Document]]) -> StoredDocu
         encoded = list(map(encode, block))
         start = ends[-1] if ends else 0
         ends.extend(islice(accumulate(map(len, encoded), initial=start), 1, None))
-        with needs_room():
+        with explain_full_disk():
             file.write(b"".join(encoded))
         ids += [document.id for document in block]
         plain = plain and not any(document.metadata for document in block)
         block.clear()
-    with needs_room():
+    with explain_full_disk():
         file.flush()
     return StoredDocuments(file, ids, ends, plain=plain)
 
 
-def changed(documents: Sequence[Document], change: Change) -> Sequence[Document]:
-    """Every document put through a step that keeps its id and its metadata."""
-    return documents.changed(change) if isinstance(documents, StoredDocuments) else list(map(change, documents))
+def transform_documents(documents: Sequence[Document], change: Change) -> Sequence[Document]:
+    """All documents, each changed by a function that keeps ids and metadata."""
+    return documents.transform(change) if isinstance(documents, StoredDocuments) else list(map(change, documents))

@@ -1,4 +1,4 @@
-"""JSON files of people's data: a key that we don't know is kept as metadata and mentioned, a misspelt one refused."""
+"""JSON files with user data: unknown keys become metadata and are reported, misspelt keys are refused."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from bakeoff.core.files import decode_json
 
 T = TypeVar("T")
 
-ALIKE = 0.8  # difflib's ratio: from here on a key is taken for a misspelt one
-_METADATA = "metadata"  # the field of a file or an entry that takes unknown keys
-_UNKNOWN = "Object contains unknown field"  # how msgspec begins
+ALIKE = 0.8  # difflib ratio from which a key counts as misspelt
+_METADATA = "metadata"  # the field that takes unknown keys
+_UNKNOWN = "Object contains unknown field"  # the start of msgspec's message
 
 
 def read_data(path: Path, shape: type[T]) -> tuple[T, list[Fact]]:
-    """The content of a file, and what there is to say about its unknown keys."""
-    reader = _Reader(path)
+    """The content of a file, and remarks about its unknown keys."""
+    reader = _EntryReader(path)
 
     def decode(data: bytes | bytearray) -> T:
         try:
@@ -41,12 +41,12 @@ def read_data(path: Path, shape: type[T]) -> tuple[T, list[Fact]]:
     ]
 
 
-class _Reader:
-    """Reads a file with unknown keys entry by entry, so that no more than one is held twice."""
+class _EntryReader:
+    """Decodes a file with unknown keys entry by entry, so that at most one entry is in memory twice."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.unknown: Counter[tuple[str, str]] = Counter()  # by the list that the entry is in, and the key
+        self.unknown: Counter[tuple[str, str]] = Counter()  # by the entry's list and the key
 
     def read(self, data: bytes | bytearray, shape: type[T]) -> T:
         self.unknown.clear()
@@ -74,11 +74,11 @@ class _Reader:
         return self._convert(msgspec.json.decode(raw), shape, place, entries)
 
     def _convert(self, content: dict[str, Any], shape: type[T], place: str, entries: str) -> T:
-        """The shape, unknown keys in its metadata."""
+        """The content as a struct, with unknown keys in its metadata."""
         own = content.get(_METADATA, {})
         for key, value in self._take_unknown(content, shape, place, entries).items():
             if not isinstance(own, dict):
-                break  # it does not fit either
+                break  # the remaining keys do not fit either
             if key in own:
                 raise InputError(
                     f"{key!r} is also in {_METADATA}", file=self.path, place=place, remedy="keep one of the two"
@@ -90,7 +90,7 @@ class _Reader:
             raise misfit(error, shape, place, self.path) from None
 
     def _take_unknown(self, content: dict[str, Any], shape: Any, place: str, entries: str, inside: str = "") -> Any:
-        """Takes unknown keys out of an object and the objects in it."""
+        """Removes unknown keys from an object and from the objects inside it."""
         known = _fields(shape)
         taken: dict[str, Any] = {}
         for key, value in list(content.items()):
@@ -110,7 +110,7 @@ class _Reader:
 
 @lru_cache
 def _fields(shape: Any) -> dict[str, Any]:
-    """The keys of a struct with their types."""
+    """A struct's keys and their types."""
     return {field.encode_name: field.type for field in msgspec.structs.fields(shape)}
 
 

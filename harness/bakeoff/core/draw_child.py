@@ -1,4 +1,4 @@
-"""The process that draws: jobs as JSON on stdin, a line of JSON for each as it is done. It imports nothing of ours."""
+"""The drawing process. Reads jobs as JSON from stdin, writes one line of JSON per job. Imports nothing of Bakeoff."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import vl_convert
 
 
-def _done(job: dict[str, Any]) -> dict[str, str]:
+def _run_job(job: dict[str, Any]) -> dict[str, str]:
     if job["what"] == "bundle":
         return {"js": vl_convert.javascript_bundle(job["script"])}
     drawn = vl_convert.vegalite_to_svg(job["spec"])
@@ -18,10 +18,10 @@ def _done(job: dict[str, Any]) -> dict[str, str]:
 
 
 def main() -> None:
-    """One job that fails leaves the others."""
+    """A job that fails does not affect the others."""
     for job in json.load(sys.stdin):
         try:
-            answer = _done(job)
+            answer = _run_job(job)
         except Exception as error:
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), flush=True)

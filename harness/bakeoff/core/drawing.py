@@ -1,4 +1,4 @@
-"""Vega in a process of its own: V8 ends the process that holds it when memory runs out."""
+"""Vega in a process of its own, because V8 kills its process when memory runs out."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from typing import Any
 
 from bakeoff_providers.errors import BakeoffError
 
-TIME_LIMIT = 120.0  # seconds for all pictures of a page
+TIME_LIMIT = 120.0  # seconds for all charts of a page
 _CHILD = Path(__file__).with_name("draw_child.py")
 
 
 class DrawingFailed(BakeoffError):
-    """A chart could not be drawn; the figures are there."""
+    """A chart could not be drawn. The figures are not affected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One chart as a picture in two forms."""
+    """A chart in two formats."""
 
     svg: bytes
     png: bytes
 
 
 def draw(specs: Sequence[dict[str, Any]]) -> list[Picture | DrawingFailed]:
-    """The pictures of all specifications, made by one process; where it ends early, the rest have failed."""
+    """Draws all charts in one process. If it dies, the remaining charts have failed."""
     pictures: list[Picture | DrawingFailed] = []
-    for answer in _asked([{"what": "picture", "spec": spec} for spec in specs]):
+    for answer in _run_jobs([{"what": "picture", "spec": spec} for spec in specs]):
         if "error" in answer:
             pictures.append(DrawingFailed(answer["error"]))
         else:
@@ -42,13 +42,13 @@ def draw(specs: Sequence[dict[str, Any]]) -> list[Picture | DrawingFailed]:
 
 def vega_bundle(script: str) -> str:
     """Vega and its parts as one script."""
-    (answer,) = _asked([{"what": "bundle", "script": script}])
+    (answer,) = _run_jobs([{"what": "bundle", "script": script}])
     if "error" in answer:
         raise DrawingFailed(answer["error"])
     return answer["js"]
 
 
-def _asked(jobs: list[dict[str, Any]]) -> list[dict[str, str]]:
+def _run_jobs(jobs: list[dict[str, Any]]) -> list[dict[str, str]]:
     if not jobs:
         return []
     try:
@@ -64,6 +64,6 @@ def _asked(jobs: list[dict[str, Any]]) -> list[dict[str, str]]:
         lines = (error.stdout or b"").split(b"\n")[:-1]
         reason = f"the process that draws took longer than {TIME_LIMIT:g} s"
     except OSError as error:
-        lines, reason = [], f"the process that draws can't be started: {error.strerror}"
+        lines, reason = [], f"the drawing process can't be started: {error.strerror}"
     answers = [json.loads(line) for line in lines]
     return [*answers, *({"error": reason} for _ in range(len(jobs) - len(answers)))]

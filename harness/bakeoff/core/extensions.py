@@ -23,7 +23,7 @@ COMMANDS_GROUP = "bakeoff.commands"
 
 
 class Command(NamedTuple):
-    """A command: its name, `module:function` (or the Typer of a family), its group in `--help`, and one line on it."""
+    """A command: name, `module:function` (or a Typer for a family), group in `--help`, and a one-line summary."""
 
     name: str
     place: str
@@ -33,18 +33,18 @@ class Command(NamedTuple):
 
 @cache
 def extensions() -> tuple[ModuleType, ...]:
-    """The extensions in this installation, by name; without the folder there are none."""
+    """The installed extensions by name. None if the folder is missing."""
     names = sorted(path.parent.name for path in FOLDER.glob("*/__init__.py"))
     return tuple(import_module(f"bakeoff.extensions.{name}") for name in names)
 
 
-def added(table: str) -> dict[str, Any]:
-    """What extensions add to one table (`KINDS`, `ENGINES`, …), by name."""
+def collect_entries(table: str) -> dict[str, Any]:
+    """The entries that extensions add to a table such as `KINDS` or `ENGINES`, by name."""
     return {name: entry for extension in extensions() for name, entry in getattr(extension, table, {}).items()}
 
 
 def load_place(place: str) -> Any:
-    """What `module:name` names, imported now."""
+    """Imports what `module:name` names."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)
 
@@ -54,12 +54,12 @@ def extension_commands() -> list[Command]:
     return [command for extension in extensions() for command in getattr(extension, "COMMANDS", ())]
 
 
-def offered_commands() -> Iterator[Command | BrokenPlugin]:
-    """The commands of other packages, or why one can't be loaded. Reading all metadata takes longer than `--help`."""
+def load_plugin_commands() -> Iterator[Command | BrokenPlugin]:
+    """The commands of other packages, or the error if one can't be loaded."""
     if any(_offers_commands(Path(folder)) for folder in dict.fromkeys(sys.path)):
-        from bakeoff_providers.registry import load_offered, offered
+        from bakeoff_providers.registry import find_entry_points, load_offered
 
-        for point in offered([COMMANDS_GROUP])[COMMANDS_GROUP]:
+        for point in find_entry_points([COMMANDS_GROUP])[COMMANDS_GROUP]:
             try:
                 yield load_offered(point, "command", lambda record: Command(*record))._replace(name=point.name)
             except BrokenPlugin as error:
@@ -67,7 +67,7 @@ def offered_commands() -> Iterator[Command | BrokenPlugin]:
 
 
 def _offers_commands(folder: Path) -> bool:
-    """Whether a distribution in a folder of `sys.path` has entry points of ours, by their text."""
+    """Whether a distribution in this `sys.path` folder has a Bakeoff entry point. Searches the text of its metadata."""
     heading = f"[{COMMANDS_GROUP}]"
     return any(
         heading in file.read_text(encoding="utf-8", errors="replace")

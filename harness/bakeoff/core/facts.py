@@ -14,31 +14,31 @@ from bakeoff_providers.errors import place_words
 from bakeoff.core.public import Public
 
 Argument = str | bool | int | float | Sequence[str | int] | None
-SOME = 5  # names in an argument beside their number
+SOME = 5  # names listed beside their count
 
 
 class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something to know about figures. The id of an extension's fact begins with its name: `kinds.no_label`."""
+    """A fact about figures. Ids of extensions' facts start with the extension's name: `kinds.no_label`."""
 
     id: Public[str]
     arguments: dict[str, Argument] = {}
 
 
 def fact(id_: str, /, **arguments: Argument) -> Fact:
-    """A fact with its arguments by name."""
+    """A fact with named arguments."""
     return Fact(id_, arguments)
 
 
-Remark = Fact | str  # a text is shown as it is: it came from outside, or from a result that held sentences
+Remark = Fact | str  # a string is shown as is: it came from outside, or from a result of the first format
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Why a contender has no figures: the error that ended it, by its parts.
+    """Why a contender has no figures: the error that stopped it, in parts.
 
-    `kind` is ours, `error` the name of its type; `text` is what it says itself.
+    `kind` is Bakeoff's category, `error` the type's name, `text` the error's own message.
     """
 
-    kind: Literal["input", "unavailable", "failed", "raised"]  # the last by a library or a plug-in
+    kind: Literal["input", "unavailable", "failed", "raised"]  # "raised": by a library or a plug-in
     error: Public[str]
     text: str
     file: str = ""
@@ -47,7 +47,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def line(self) -> str:
-        """In one line, as errors are printed: what a library raised is named by its type."""
+        """One line, as errors are printed. Errors raised by a library start with their type."""
         raised = self.error if self.kind == "raised" else ""
         said = ": ".join(part for part in (self.file, place_words(self.place), raised, self.text) if part)
         return f"{said} ({self.remedy})" if self.remedy else said
@@ -57,10 +57,10 @@ Form = Literal["text", "count", "fixed", "significant", "percent", "spread", "ra
 
 
 class TableColumn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The head of a column and how its numbers are to be shown.
+    """A column's heading and number format.
 
-    `fixed` has so many decimals, `significant` so many digits, `percent` shows a share of 1; `spread` is a mean and its
-    standard deviation, `ratio` several numbers. `count` and `text` have no digits.
+    `fixed` has a number of decimals, `significant` a number of digits, `percent` shows a share of 1. `spread` is a mean
+    with its standard deviation, `ratio` several numbers. `count` and `text` have no digits.
     """
 
     head: Remark
@@ -71,15 +71,15 @@ class TableColumn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 def column(head: str, form: Form = "text", digits: int = 3, *, signed: bool = False, unit: str = "") -> TableColumn:
-    """A column whose head is a fact without arguments."""
+    """A column whose heading is a fact without arguments."""
     return TableColumn(head=fact(head), form=form, digits=digits, signed=signed, unit=unit)
 
 
-TableCell = str | int | float | Sequence[float] | Fact | None  # None: not known
+TableCell = str | int | float | Sequence[float] | Fact | None  # None: unknown
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
-    """A table beside the matrix. A head that is a text stands over texts."""
+    """A table beside the matrix. A string as heading is for columns of strings."""
 
     title: Remark
     head: Sequence[TableColumn | str] = ()

@@ -1,4 +1,4 @@
-"""Figures as plain values, so that a result can be read without the package that made them."""
+"""Figures as plain values, so that a result can be read without the package that computed them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import msgspec
 from bakeoff.core.facts import Remark
 from bakeoff.core.public import Public
 
-STOP_WITHIN = 0.05  # a difference of scores that matters, where a line-up names no other
+STOP_WITHIN = 0.05  # the score difference that matters, unless a line-up names another
 
 
 class Percentiles(msgspec.Struct, frozen=True):
-    """Milliseconds; a percentile that the number of samples does not support is absent."""
+    """Latency percentiles in milliseconds. A percentile with too few samples is absent."""
 
     n: int
     p50: float | None = None
@@ -22,7 +22,7 @@ class Percentiles(msgspec.Struct, frozen=True):
 
 
 class CallTime(msgspec.Struct, frozen=True):
-    """How long one call took, when (UTC) and on which machine."""
+    """How long a call took, when (UTC), and on which machine."""
 
     nanoseconds: int
     at: str
@@ -30,10 +30,10 @@ class CallTime(msgspec.Struct, frozen=True):
 
 
 class Timing(msgspec.Struct, kw_only=True):
-    """Raw nanoseconds of one contender. The cold first call is kept on its own, warm-up not at all.
+    """Raw nanoseconds of one contender. The cold first call is stored separately, warm-up calls are not.
 
-    `kept_…` are calls of earlier runs, whose vectors or scores came from the cache; `kept_total_ns` adds this run's
-    search to them.
+    `kept_…` are calls of earlier runs whose vectors or scores came from the cache. `kept_total_ns` adds this run's
+    search time.
     """
 
     embed_ns: list[int] = []
@@ -48,11 +48,11 @@ class Timing(msgspec.Struct, kw_only=True):
 
 
 class Loss(msgspec.Struct, kw_only=True, frozen=True):
-    """What an approximate index takes from its model: NDCG@10 under exact search, how much of it is lost, and recall.
+    """What an approximate index loses: NDCG@10 with exact search, the drop, and recall.
 
-    `recall` is the share of the ten nearest documents that came back; one that ties with the tenth counts. `short`
-    counts queries that got fewer documents than there were. `score_error` is the largest difference between a returned
-    similarity and the cosine, among the first ten of every query.
+    `recall` is the share of the ten nearest documents that were returned; ties with the tenth count. `short` counts
+    queries with fewer results than available. `score_error` is the largest difference between a returned similarity and
+    the cosine, among the first ten results of each query.
     """
 
     ndcg_exact: float
@@ -63,10 +63,10 @@ class Loss(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class PairedDifference(msgspec.Struct, frozen=True):
-    """Two contenders on the same queries: `difference` is a's mean minus b's, with its interval.
+    """Two contenders on the same queries: a's mean minus b's, with its interval.
 
-    A single query has no interval, and differences that are all alike have no effect size. `doubt` says why interval
-    and p may be too sure.
+    There is no interval for a single query, and no effect size if all differences are equal. `doubt` says why interval
+    and p may be too optimistic.
     """
 
     a: Public[str]
@@ -84,8 +84,8 @@ class PairedDifference(msgspec.Struct, frozen=True):
     losses: int
     doubt: Remark | None = None
 
-    def turned(self) -> PairedDifference:
-        """The same pair, seen from b."""
+    def reverse(self) -> PairedDifference:
+        """The same pair seen from b."""
         low, high = (None if end is None else -end for end in (self.high, self.low))
         effect = None if self.effect is None else -self.effect
         return msgspec.structs.replace(
@@ -95,9 +95,9 @@ class PairedDifference(msgspec.Struct, frozen=True):
 
 
 class OwnColumn(msgspec.Struct, kw_only=True, frozen=True):
-    """Figures by contender that a kind of task wants beside the deciding measure, where a report has one table.
+    """Figures per contender that a task kind shows beside the deciding measure, in reports with a single table.
 
-    `of` is what a count is a part of; `measure` is the measure of the line-up in whose place it stands.
+    `of` is the total of a count. `measure` is the line-up's measure that the column replaces.
     """
 
     head: Remark

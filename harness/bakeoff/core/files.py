@@ -1,6 +1,6 @@
-"""Reading what people wrote and writing what they keep: errors name the place, writes are whole or not at all.
+"""Reading user files and writing results. Errors name the place; writes are atomic.
 
-Files that nobody keeps are in the system's temporary folder, which TMPDIR moves.
+Files that nobody keeps go to the system's temporary folder, which TMPDIR sets.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from bakeoff_providers.shapes import misfit
 from bakeoff.core.progress import Advance, steps
 
 T = TypeVar("T")
-TRIAL_BYTES = 1 << 20  # bytes that must fit where something is to be written
+TRIAL_BYTES = 1 << 20  # bytes that must be writable
 
 _UNQUOTED = re.compile(r"""(?P<key>[\w.-]+) *= *(?P<value>[^\s"'\[{#=][^"'\[\]{}#]*)(#.*)?""")
 _UP_TO_COMMENT = re.compile(rb'((?:[^"/]++|"(?:[^"\\]++|\\.)*+"?|/(?!/))*+)//[^\r\n]*+', re.DOTALL)
-_SHOWN = 80  # characters of a wrong line
+_SHOWN = 80  # characters shown of a bad line
 
 _LINES_AT_ONCE = _MEGABYTE = 1 << 20  # bytes
 
 
 def read_bytes(path: Path) -> bytes:
-    """The file's content; a missing or unreadable file is the user's to fix."""
+    """The file's content. A missing or unreadable file is an InputError."""
     try:
         if not (path.is_file() or path.is_dir()) and path.exists():
             raise InputError("is neither a file nor a folder", file=path, remedy="name a file")
@@ -76,13 +76,13 @@ def _utf8(path: Path) -> bytes:
 
 
 def first_wrong_byte(path: Path) -> int | None:
-    """Where a plain or a gzipped file stops being UTF-8, counted after a byte order mark; read piece by piece."""
+    """The offset after a byte order mark where a plain or gzipped file stops being UTF-8. Reads in blocks."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     read = 0
-    with opened_unpacked(path) as stream:
+    with open_unpacked(path) as stream:
         while True:
             block = stream.read(_MEGABYTE)
-            waiting = len(decoder.getstate()[0])  # the beginning of a character, at the end of the last block
+            waiting = len(decoder.getstate()[0])  # bytes of a character cut by the block's end
             try:
                 decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:
@@ -93,10 +93,10 @@ def first_wrong_byte(path: Path) -> int | None:
 
 
 @contextlib.contextmanager
-def opened_unpacked(path: Path) -> Iterator[BinaryIO]:
-    """A plain or a gzipped file, to be read piece by piece; what goes wrong meanwhile is an InputError."""
+def open_unpacked(path: Path) -> Iterator[BinaryIO]:
+    """Opens a plain or gzipped file for reading in pieces. Read errors become InputErrors."""
     try:
-        with _followed(path) as file:
+        with _open_with_progress(path) as file:
             packed = file.peek(2)[:2] == b"\x1f\x8b"
             stream = io.BufferedReader(gzip.GzipFile(fileobj=file)) if packed else file
             if stream.peek(3)[:3] == b"\xef\xbb\xbf":
@@ -111,21 +111,21 @@ def opened_unpacked(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def _followed(path: Path) -> Iterator[io.BufferedReader]:
-    """A file to be read from its beginning; how much is left can be shown."""
-    with _Followed(path) as raw, steps(f"{path.name}: MB read", -(-path.stat().st_size // _MEGABYTE)) as advance:
+def _open_with_progress(path: Path) -> Iterator[io.BufferedReader]:
+    """Opens a file and reports progress while it is read."""
+    with _ProgressFile(path) as raw, steps(f"{path.name}: MB read", -(-path.stat().st_size // _MEGABYTE)) as advance:
         raw.advance = advance
         yield io.BufferedReader(raw, _MEGABYTE)
 
 
-class _Followed(io.FileIO):
-    """Says how far it has been read."""
+class _ProgressFile(io.FileIO):
+    """A file that reports how much of it was read."""
 
     advance: Advance | None = None
     _bytes = 0
 
     def readinto(self, buffer: Any) -> int | None:
-        """As any file; a megabyte is a step."""
+        """Reads like any file; each megabyte is one step."""
         count = super().readinto(buffer)
         before, self._bytes = self._bytes, self._bytes + (count or 0)
         if self.advance is not None:
@@ -134,23 +134,23 @@ class _Followed(io.FileIO):
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Numbered lines of a plain or a gzipped file, read one by one; blank ones are left out."""
-    with opened_unpacked(path) as stream:
+    """Numbered lines of a plain or gzipped file, one by one, without blank lines."""
+    with open_unpacked(path) as stream:
         for number, line in enumerate(stream, start=1):
             if not line.isspace():
                 yield number, line.removesuffix(b"\n")
 
 
 def read_json_lines(path: Path, shape: type[T]) -> Iterator[tuple[int, T]]:
-    """Numbered values of JSON Lines, plain or gzipped; a line that does not fit is named by its number."""
+    """Numbered values of JSON Lines, plain or gzipped. Errors name the line."""
     for first, values in read_json_blocks(path, shape):
         yield from enumerate(values, start=first)
 
 
 def read_json_blocks(path: Path, shape: type[T]) -> Iterator[tuple[int, list[T]]]:
-    """The same in blocks of consecutive lines: the number of the first, and the values."""
+    """JSON Lines in blocks: the number of the first line, and the values."""
     decode = msgspec.json.Decoder(shape).decode
-    with opened_unpacked(path) as stream:
+    with open_unpacked(path) as stream:
         number = 1
         while lines := stream.readlines(_LINES_AT_ONCE):
             values: list[T] | None = None
@@ -158,7 +158,7 @@ def read_json_blocks(path: Path, shape: type[T]) -> Iterator[tuple[int, list[T]]
                 values = list(map(decode, lines))
             if values is not None:
                 yield number, values
-            else:  # a blank line does not decode either: look at each
+            else:  # blank lines fail too, so check line by line
                 for at, line in enumerate(lines, start=number):
                     if not line.isspace():
                         yield at, [_json_line(path, at, line.removesuffix(b"\n"), shape)]
@@ -186,7 +186,7 @@ def _json_line(path: Path, number: int, line: bytes, shape: type[T]) -> T:
 
 
 def _with_nan(line: bytes) -> Any:
-    """What Python's json makes of a line that holds NaN or Infinity, which it writes too; None where it is no JSON."""
+    """A line with NaN or Infinity as Python's json reads it; None if it is not JSON."""
     if b"NaN" not in line and b"Infinity" not in line:
         return None
     import json
@@ -198,7 +198,7 @@ def _with_nan(line: bytes) -> Any:
 
 
 def check_keys_once(path: Path) -> None:
-    """Of a key that an object has twice, JSON readers drop one without a word: in what people wrote it is refused."""
+    """Refuses an object with a duplicate key, of which JSON readers silently drop one."""
     import json
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -208,17 +208,17 @@ def check_keys_once(path: Path) -> None:
             raise InputError(f"{twice!r} is there twice", file=path, remedy="put what belongs to it into one place")
         return content
 
-    with contextlib.suppress(ValueError, RecursionError):  # said by whoever reads it for its content
+    with contextlib.suppress(ValueError, RecursionError):  # reported by whoever reads the content
         json.loads(_without_comments(_utf8(path)), object_pairs_hook=once)
 
 
 def read_json(path: Path, shape: type[T]) -> T:
-    """Decodes JSON, in which `//` starts a comment, into a typed shape; says where it stopped fitting."""
+    """Decodes JSON with `//` comments into a typed shape. Errors name the place."""
     return decode_json(path, lambda data: msgspec.json.decode(data, type=shape), shape)
 
 
 def decode_json(path: Path, decode: Callable[[bytes | bytearray], T], shape: type[T]) -> T:
-    """The same with a decoder of one's own. Comments are looked for only where the file is no JSON as it is."""
+    """Like `read_json`, with a given decoder. Comments are removed only if the file is not valid JSON."""
 
     def decode_commented(data: bytes) -> T:
         try:
@@ -230,11 +230,11 @@ def decode_json(path: Path, decode: Callable[[bytes | bytearray], T], shape: typ
                 raise
             return decode(uncommented)
 
-    return _decoded(path, decode_commented, "JSON", shape)
+    return _decode(path, decode_commented, "JSON", shape)
 
 
 def _without_comments(data: bytes) -> bytes | bytearray:
-    """Blanks in place of every comment, so that what follows keeps its place; in a string, `//` is text."""
+    """Replaces comments by blanks, so that offsets stay the same. Inside a string, `//` is text."""
     if b"//" not in data:
         return data
     blanked = bytearray(data)
@@ -246,7 +246,7 @@ def _without_comments(data: bytes) -> bytes | bytearray:
 
 
 def read_toml(path: Path, shape: type[T], change: Callable[[dict[str, Any]], Any] = dict) -> T:
-    """Decodes TOML into a typed shape, changed before; says at which line or field it stopped fitting."""
+    """Decodes TOML into a typed shape, after applying `change`. Errors name the line or the field."""
     import tomllib
 
     def decode(data: bytes) -> T:
@@ -256,14 +256,14 @@ def read_toml(path: Path, shape: type[T], change: Callable[[dict[str, Any]], Any
             line = _line_of(str(error), data)
             shown = f": {line[:_SHOWN]}" if line else ""
             raise InputError(f"is not valid TOML: {error}{shown}", file=path, remedy=_toml_remedy(line)) from None
-        except ValueError as error:  # a number of more digits than Python reads
+        except ValueError as error:  # a number with more digits than Python reads
             raise InputError(f"is not valid TOML: {error}", file=path, remedy="write a smaller number") from None
         return msgspec.convert(change(content), type=shape)
 
-    return _decoded(path, decode, "TOML", shape)
+    return _decode(path, decode, "TOML", shape)
 
 
-def _decoded(path: Path, decode: Callable[[bytes], T], language: str, shape: type[T]) -> T:
+def _decode(path: Path, decode: Callable[[bytes], T], language: str, shape: type[T]) -> T:
     data = _utf8(path)
     try:
         return decode(data)
@@ -278,13 +278,13 @@ def _decoded(path: Path, decode: Callable[[bytes], T], language: str, shape: typ
 
 
 def _line_of(problem: str, data: bytes) -> str:
-    """The line that an error in TOML names."""
+    """The line that a TOML error names."""
     place = re.search(r"at line (\d+)", problem)
     return data.decode().splitlines()[int(place[1]) - 1].strip() if place else ""
 
 
 def _toml_remedy(line: str) -> str:
-    """What most often is wrong is a text without quotes; a word that is written otherwise is said to be."""
+    """The likely remedy: usually a string without quotes, or a word in the wrong case."""
     given = _UNQUOTED.fullmatch(line)
     if given is None:
         return "fix the TOML"
@@ -295,7 +295,7 @@ def _toml_remedy(line: str) -> str:
 
 
 def _with_line(problem: str, data: bytes) -> str:
-    """msgspec names a byte; people look for a line."""
+    """Adds the line number, since msgspec names only a byte."""
     head, marker, number = problem.rpartition("(byte ")
     if not marker or not number.rstrip(")").isdigit():
         return problem
@@ -305,7 +305,7 @@ def _with_line(problem: str, data: bytes) -> str:
 
 
 def check_writable(folder: Path, remedy: str = "choose another --out") -> None:
-    """Makes sure that files can be made in a folder, or where it is to be made, before anything is asked or paid."""
+    """Checks that files can be created in a folder, before anything is requested or paid for."""
     with writing(folder):
         nearest = next(part for part in (folder.absolute(), *folder.absolute().parents) if part.exists())
         if not nearest.is_dir():
@@ -315,20 +315,20 @@ def check_writable(folder: Path, remedy: str = "choose another --out") -> None:
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:
-    """Whole or not at all: a reader never sees half a file."""
+    """Writes all or nothing: a reader never sees half a file."""
     with replacing(path) as part:
         part.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def write_parts(path: Path, parts: Iterable[str | bytes]) -> None:
-    """The same from parts, so that no long text is held as a whole."""
+    """Like `write_atomic`, from parts, so that a long text is never held as a whole."""
     with replacing(path) as part, part.open("wb") as file:
         for content in parts:
             file.write(content.encode() if isinstance(content, str) else content)
 
 
 def write_folder(folder: Path, fill: Callable[[Path], None]) -> Path:
-    """A folder that appears only when `fill` has written all of it; where the name is taken, with a number after it."""
+    """A folder that appears once `fill` has written all of it. If the name is taken, it gets a number."""
     with ExitStack() as stack:
         with writing(folder):
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -343,7 +343,7 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> Path:
                     if not target.exists():
                         return draft.rename(target)
                 if not target.exists():
-                    draft.rename(target)  # not the name: let the error out
+                    draft.rename(target)  # the name is not the problem, so raise
             raise AssertionError
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
@@ -351,12 +351,12 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> Path:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Indented JSON, so that a diff of two results can be read."""
+    """Indented JSON, so that diffs are readable."""
     write_atomic(path, msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
 
 
 def write_all(handle: int, data: memoryview, offset: int) -> None:
-    """At its place: what a failed write left behind is written over."""
+    """Writes at an offset, over what a failed write left behind."""
     while len(data):
         done = os.pwrite(handle, data, offset)
         data, offset = data[done:], offset + done
@@ -364,12 +364,12 @@ def write_all(handle: int, data: memoryview, offset: int) -> None:
 
 TEMPORARY = "make room, or set TMPDIR to a folder on another disk"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
-_WORDS = ("no space left", "disk is full", "disk full", "not enough space")  # engines have errors of their own
+_WORDS = ("no space left", "disk is full", "disk full", "not enough space")  # wording of the engines' own errors
 
 
 @contextmanager
-def needs_room(folder: Path | None = None, remedy: str = TEMPORARY) -> Iterator[None]:
-    """Around what writes: a full disk is said with what helps, whoever found out. No folder: the temporary one."""
+def explain_full_disk(folder: Path | None = None, remedy: str = TEMPORARY) -> Iterator[None]:
+    """Turns a disk-full error into one with a remedy. Without a folder, it is about the temporary one."""
     try:
         yield
     except BakeoffError:
@@ -382,9 +382,9 @@ def needs_room(folder: Path | None = None, remedy: str = TEMPORARY) -> Iterator[
         raise InputError(problem, file=folder or tempfile.gettempdir(), remedy=remedy) from error
 
 
-def check_room(folder: Path, needed: int, what: str, remedy: str = TEMPORARY) -> None:
-    """Refuses before anything is written what can't fit."""
+def check_free_space(folder: Path, needed: int, what: str, remedy: str = TEMPORARY) -> None:
+    """Refuses a write that can't fit, before it starts."""
     free = shutil.disk_usage(folder).free
     if free < needed:
-        problem = f"{needed / 1e6:,.0f} MB of {what} are to come, {free / 1e6:,.0f} MB are free"
+        problem = f"{needed / 1e6:,.0f} MB of {what} need to be written, {free / 1e6:,.0f} MB are free"
         raise InputError(problem, file=folder, remedy=remedy)

@@ -24,23 +24,23 @@ _EXAMPLE = '{"language": "de", "year": [2023, 2024]}'
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One field and the values that it may have, all of one kind."""
+    """A field and its allowed values, all of one type."""
 
     field: str
     values: tuple[Scalar, ...]
 
     def tokens(self) -> list[str]:
-        """The tokens of which a document must have one."""
+        """Tokens of which a document must have one."""
         return [token(self.field, value) for value in self.values]
 
 
 def conditions(where: Where | None) -> tuple[Condition, ...]:
-    """The checked form of a filter; nothing at all where there is none."""
+    """A filter in its checked form; empty if there is none."""
     return tuple(_condition(field, wanted) for field, wanted in (where or {}).items())
 
 
 def parse_where(cell: Any) -> dict[str, Any]:
-    """A filter as a table has it: an object, or the JSON text of one; an empty cell is no filter."""
+    """A filter from a table cell: an object or its JSON text. An empty cell means no filter."""
     if isinstance(cell, str):
         try:
             cell = json.loads(cell) if cell.strip() else {}
@@ -80,8 +80,8 @@ def passes(metadata: Mapping[str, Any], filters: Sequence[Condition]) -> bool:
     )
 
 
-def unmatched(filters: Mapping[str, Where], documents: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The names of the filters that none of the documents' metadata passes: such a query finds nothing."""
+def find_unmatched(filters: Mapping[str, Where], documents: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The names of filters that no document passes. Such queries find nothing."""
     left = {name: conditions(where) for name, where in filters.items() if where}
     for metadata in documents if left else ():
         left = {name: wanted for name, wanted in left.items() if not passes(metadata, wanted)}
@@ -89,12 +89,12 @@ def unmatched(filters: Mapping[str, Where], documents: Iterable[Mapping[str, Any
 
 
 def filterable(metadata: Mapping[str, Any]) -> dict[str, Scalar]:
-    """The fields that a filter can name; lists, fractions and missing values can't be compared in every store."""
+    """The fields that filters can use. Not every store can compare lists, fractions and missing values."""
     return {field: value for field, value in metadata.items() if field and isinstance(value, (str, int))}
 
 
 def is_text(text: str) -> bool:
-    """Whether it can be written as UTF-8: half of a surrogate pair, which JSON can spell, can't."""
+    """Whether a string can be encoded as UTF-8. Half a surrogate pair, which JSON can spell, can't."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -103,10 +103,10 @@ def is_text(text: str) -> bool:
 
 
 def token(field: str, value: Scalar) -> str:
-    """A field and its value in one text, for stores that index lists of texts; kinds stay apart."""
+    """A field and its value as one string, for stores that index lists of strings. Types stay distinct."""
     return json.dumps([field, value], ensure_ascii=False)
 
 
 def tokens(metadata: Metadata) -> list[str]:
-    """Every field of one document as tokens."""
+    """All fields of a document as tokens."""
     return [token(field, value) for field, value in metadata.items()]

@@ -1,4 +1,4 @@
-"""Where ids stand in a very long list: sorted hashes, 12 bytes for each id, and no Python object."""
+"""Finds ids in a very long list by sorted hashes: 12 bytes per id, no Python object."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.int64]
-_Run = tuple[Numbers, NDArray[np.int32]]  # hashes in their order, and the row of each
+_Run = tuple[Numbers, NDArray[np.int32]]  # sorted hashes, and the row of each
 
 
 class IdRows:
-    """Id → rows of a list that may grow. A few sorted runs; a new one is merged with older ones of about its size."""
+    """Id → rows of a growing list. New runs are merged with older ones of similar size."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
@@ -23,21 +23,21 @@ class IdRows:
         return len(self._names)
 
     def __reduce__(self) -> tuple[type[IdRows], tuple[Sequence[str]]]:
-        return IdRows, (self._names,)  # another process has other hashes
+        return IdRows, (self._names,)  # hashes differ between processes
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and bool(self.of(name))
 
     def of(self, name: str) -> list[int]:
-        """All rows of one id, in their order."""
+        """All rows of an id, in order."""
         return sorted(self.matches([name])[1].tolist())
 
     def among(self, names: Sequence[str]) -> set[str]:
-        """Those of these ids that are in the list."""
+        """The ids among these that are in the list."""
         return {names[place] for place in self.matches(names)[0].tolist()}
 
     def matches(self, names: Sequence[str]) -> tuple[Numbers, Numbers]:
-        """Every pair of a place in `names` and a row of the list that hold the same id."""
+        """All pairs of a place in `names` and a row of the list with the same id."""
         self._take_new()
         hashes, empty = _hashes(names), np.empty(0, dtype=np.int64)
         found = [_same_hash(run, hashes) for run in self._runs]
@@ -46,12 +46,12 @@ class IdRows:
         same = np.fromiter((names[place] == self._names[row] for place, row in pairs), dtype=bool, count=len(places))
         return places[same], rows[same]
 
-    def repeated(self) -> bool:
+    def has_repeats(self) -> bool:
         """Whether an id is in the list twice."""
         self._take_new()
         self._merge(everything=True)
         for hashes, rows in self._runs:
-            for place in np.flatnonzero(hashes[1:] == hashes[:-1]).tolist():  # few share a hash that are not the same
+            for place in np.flatnonzero(hashes[1:] == hashes[:-1]).tolist():  # few different ids share a hash
                 if len(self.of(self._names[rows[place]])) > 1:
                     return True
         return False
@@ -68,7 +68,7 @@ class IdRows:
         while len(self._runs) > 1 and (everything or len(self._runs[-2][0]) <= 2 * len(self._runs[-1][0])):
             older, newer = self._runs[-2:]
             hashes = np.concatenate((older[0], newer[0]))
-            order = np.argsort(hashes, kind="stable")  # two runs in order: one pass
+            order = np.argsort(hashes, kind="stable")  # both runs are sorted, so this is one pass
             self._runs[-2:] = [(hashes[order], np.concatenate((older[1], newer[1]))[order])]
 
 

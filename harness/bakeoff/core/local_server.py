@@ -1,4 +1,4 @@
-"""What every page that we serve shares: few connections, none idle for long, and quiet when a reader goes away."""
+"""The base of our local web servers: few connections, short timeouts, no noise when a client disconnects."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-IDLE = 30.0  # seconds that a connection may say nothing
-WHOLE = 60.0  # seconds from the end of one request to that of the next, however lively its bytes are
+IDLE = 30.0  # seconds that a connection may be silent
+WHOLE = 60.0  # seconds per request, however many bytes arrive
 log = logging.getLogger(__name__)
-MOST = 64  # connections at a time: a browser opens six
+MOST = 64  # connections at a time; a browser opens six
 
 
 def right_length(headers: Message) -> bool:
-    """Whether a Content-Length, where one is sent, is a number that can be read; `²` is a digit to Python."""
+    """Whether a Content-Length header, if present, is a plain number. Python also accepts `²` as a digit."""
     given = headers.get("Content-Length", "0")
     return given.isascii() and given.isdigit()
 
@@ -34,38 +34,38 @@ class LocalServer(ThreadingHTTPServer):
         super().__init__(*arguments)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Takes a place, or hangs up."""
+        """Takes a connection slot, or hangs up."""
         if self._places.acquire(blocking=False):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Gives the place back, whatever happened."""
+        """Frees the slot in any case."""
         try:
             super().process_request_thread(request, client_address)
         finally:
             self._places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Quiet: a reader that goes away is no error, and the terminal belongs to the person who started it."""
+        """Silent: a client that disconnects is no error, and the terminal belongs to the user."""
 
 
 class LocalHandler(BaseHTTPRequestHandler):
-    """Requests of one connection: each must have come whole by its deadline. What is sent has `timeout` in all."""
+    """Requests of one connection. Each must arrive completely within its deadline; sending has `timeout` in all."""
 
     timeout = IDLE
     whole = WHOLE
     until = 0.0
 
     def setup(self) -> None:
-        """Reads under the deadline of the request that it is at."""
+        """Reads under the deadline of the current request."""
         super().setup()
         raw = self.rfile.detach()
         self.rfile = io.BufferedReader(_InTime(raw, self))
 
     def handle_one_request(self) -> None:
-        """As any other; a read that comes too late raises TimeoutError, which ends the connection there."""
+        """Like the base class. A read past the deadline raises TimeoutError, which ends the connection."""
         self.until = time.monotonic() + self.whole
         try:
             super().handle_one_request()
@@ -78,7 +78,7 @@ class LocalHandler(BaseHTTPRequestHandler):
                 self.send_error(500)
 
     def parse_request(self) -> bool:
-        """As any other; what can't be taken apart is no address."""
+        """Like the base class, but refuses addresses that can't be parsed."""
         if not super().parse_request():
             return False
         try:
@@ -90,7 +90,7 @@ class LocalHandler(BaseHTTPRequestHandler):
 
 
 class _InTime(io.RawIOBase):
-    """What comes over a connection, as long as there is time."""
+    """Reads from a connection until the deadline."""
 
     def __init__(self, raw: io.RawIOBase, handler: LocalHandler) -> None:
         self._raw, self._handler = raw, handler

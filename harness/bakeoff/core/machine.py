@@ -1,4 +1,4 @@
-"""The machine that samples come from: without it a latency is a number with no meaning."""
+"""The machine that a run was measured on. Latencies mean nothing without it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import msgspec
-from bakeoff_providers.registry import installed_state
+from bakeoff_providers.registry import snapshot_packages
 
 from bakeoff.core.figures import CallTime
 from bakeoff.core.public import Public
@@ -21,7 +21,7 @@ THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run was made on. Loads are one-minute averages."""
+    """The machine of a run. Loads are one-minute averages."""
 
     cpu: str
     cores: int
@@ -35,9 +35,9 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def machine(distributions: Iterable[str] = (), threads: Mapping[str, int] | None = None) -> Machine:
-    """This process's machine. The caller says which packages count and which of them are held to how many threads."""
+    """This process's machine. The caller names the packages to record and their thread limits."""
     names = dict.fromkeys((*ALWAYS_RECORDED, *distributions))
-    state = installed_state()
+    state = snapshot_packages()
     pinned = {name: str(count) for name, count in (threads or {}).items()}
     return Machine(
         cpu=_cpu(),
@@ -52,24 +52,24 @@ def machine(distributions: Iterable[str] = (), threads: Mapping[str, int] | None
 
 
 def after_work(before: Machine) -> Machine:
-    """The same machine with the load that the work ended under."""
+    """The same machine, with the load at the end."""
     return msgspec.structs.replace(before, load_after=load())
 
 
 @functools.cache
 def machine_name() -> str:
-    """The processor and its cores, as a result names its machine."""
+    """The processor and its cores, as stored in results."""
     return f"{_cpu()}, {os.cpu_count() or 0} cores"
 
 
 def call_time(nanoseconds: int) -> CallTime:
-    """A call that has just been made here."""
+    """The time of a call that was just made here."""
     now = datetime.datetime.now(datetime.UTC)
     return CallTime(nanoseconds, now.isoformat(timespec="seconds"), machine_name())
 
 
 def load() -> float:
-    """The one-minute load average; 0 where the system has none."""
+    """The one-minute load average; 0 if the system has none."""
     try:
         return round(os.getloadavg()[0], 2)
     except OSError:
@@ -94,7 +94,7 @@ def _memory_gb() -> float:
 
 @lru_cache(maxsize=256)
 def _version(name: str, state: object) -> str | None:  # noqa: ARG001 - what is installed depends on it
-    from importlib.metadata import PackageNotFoundError, version  # not above: it takes longer than Python's start
+    from importlib.metadata import PackageNotFoundError, version  # here because it takes long
 
     try:
         return version(name)

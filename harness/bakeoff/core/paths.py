@@ -1,4 +1,4 @@
-"""What travels with Bakeoff: the corpora, the tasks and the line-ups, in a checkout and in a wheel alike."""
+"""Corpora, tasks and line-ups that ship with Bakeoff, in a checkout or a wheel."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from bakeoff_providers.weights import home
 
 
 def root() -> Path:
-    """The folder that holds corpora/, queries/, lineups/ and bakeoff.toml."""
+    """The folder with corpora/, queries/, lineups/ and bakeoff.toml."""
     package = Path(__file__).parent.parent
     installed = package / "data"
     return installed if installed.is_dir() else package.parent.parent
 
 
 def vectors_folder() -> Path:
-    """Where vectors are kept between runs."""
+    """The folder of the vector cache."""
     return home() / "vectors"
 
 
 def default_lineup() -> Path:
-    """The line-up that `bakeoff run` takes when there is none in the current folder."""
+    """The line-up that `bakeoff run` uses if the current folder has none."""
     return root() / "bakeoff.toml"
 
 
 def built_in_lineups() -> dict[str, Path]:
-    """The line-ups that can be run by name; the default one has the name of its task."""
+    """The line-ups that can be run by name. The default one has the name of its task."""
     return {"wikipedia": default_lineup()} | {path.stem: path for path in (root() / "lineups").glob("*.toml")}
 
 
 def lineup_names() -> list[str]:
-    """Their names."""
+    """The names of the built-in line-ups."""
     return sorted(built_in_lineups())
 
 
 def lineup_file(given: Path) -> Path:
-    """A line-up by its path, or by the name of a built-in one where there is no such file."""
+    """A line-up by path, or by built-in name if there is no such file."""
     if given.is_dir() and given.name not in lineup_names():
         own = given / "bakeoff.toml"
         remedy = f"name the file: {own}" if own.is_file() else f"bakeoff init {given} writes one for a task's folder"
@@ -61,12 +61,12 @@ def task_names() -> list[str]:
 
 
 def task_file(name: str, base: Path = Path()) -> Path:
-    """The description of a built-in task; `base` is where a folder of this name was looked for."""
+    """The description of a built-in task. `base` is where a folder of this name was looked for."""
     if name in (known := task_names()):
         return root() / "queries" / name / "task.toml"
     if (base / name).is_dir():
         raise InputError(
-            f"the folder {name!r} is no task: it has no task.toml",
+            f"the folder {name!r} is not a task: it has no task.toml",
             remedy=f"bakeoff init --documents {name}/FILE makes a task of documents; or name the folder of a task",
         )
     own = [path.parent.name for path in sorted(base.glob("*/task.toml"))]
@@ -78,7 +78,7 @@ def task_file(name: str, base: Path = Path()) -> Path:
 
 
 def task_description(source: str, base: Path) -> Path:
-    """The task.toml behind a built-in name, a path or a folder; a built-in name goes before a folder of that name."""
+    """The task.toml of a built-in name, a path or a folder. Built-in names take precedence over folders."""
     if source.endswith(".toml"):
         return base / source
     own = base / source / "task.toml"

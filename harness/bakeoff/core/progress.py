@@ -1,4 +1,4 @@
-"""How long work tells where it is. The library is silent; the command line shows bars."""
+"""Progress reporting. The library is silent; the command line shows bars."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TypeVar
 
 Advance = Callable[[int], None]
 Part = TypeVar("Part", bound=Sized)
-Progress = Callable[[str, int], AbstractContextManager[Advance]]  # a label and the number of steps to come
+Progress = Callable[[str, int], AbstractContextManager[Advance]]  # a label and the number of steps
 
 
 @contextmanager
 def silent(label: str, total: int) -> Iterator[Advance]:  # noqa: ARG001 - the shape of Progress
-    """The default, so that a library call prints nothing."""
+    """The default: a library call prints nothing."""
     yield lambda _steps: None
 
 
@@ -23,7 +23,7 @@ _current: ContextVar[Progress] = ContextVar("progress", default=silent)
 
 @contextmanager
 def showing(progress: Progress) -> Iterator[None]:
-    """While it lasts, whatever calls `steps` below is shown here; threads and other processes stay silent."""
+    """Shows the progress of `steps` called within the block. Threads and other processes stay silent."""
     token = _current.set(progress)
     try:
         yield
@@ -32,12 +32,12 @@ def showing(progress: Progress) -> Iterator[None]:
 
 
 def steps(label: str, total: int) -> AbstractContextManager[Advance]:
-    """For work far below the command: so many steps, shown where the caller wants them to be."""
+    """Progress of work deep below the command, shown if the caller uses `showing`."""
     return _current.get()(label, total)
 
 
-def followed(label: str, total: int, parts: Iterable[Part]) -> Iterator[Part]:
-    """The parts themselves; each is as many steps as it is long."""
+def track(label: str, total: int, parts: Iterable[Part]) -> Iterator[Part]:
+    """Yields the parts. Each advances the progress by its length."""
     with steps(label, total) as advance:
         for part in parts:
             yield part

@@ -1,4 +1,4 @@
-"""A mark for fields that hold names: a result is searched for secrets, but its parts find each other by names."""
+"""A marker for fields with names. Results are scrubbed for secrets, but names link their parts."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import msgspec
 T = TypeVar("T")
 
 PUBLIC = msgspec.Meta(extra={"public": True})
-Public = Annotated[T, PUBLIC]  # Public[str]: never struck out, though it may read like a secret
+Public = Annotated[T, PUBLIC]  # Public[str]: never scrubbed, even if it looks like a secret
 
 
 @cache
 def public_fields(struct: type[msgspec.Struct]) -> frozenset[str]:
-    """The marked fields, and those whose values are words of our own."""
+    """The marked fields, and those with a fixed set of values."""
     return frozenset(field.name for field in msgspec.structs.fields(struct) if _is_public(field.type))
 
 

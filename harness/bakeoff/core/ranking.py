@@ -1,6 +1,6 @@
-"""The one order of every ranking: score descending, then id ascending. Stores and files never decide ties.
+"""The order of every ranking: score descending, then id ascending. Stores and files never decide ties.
 
-Rankings of very many queries are kept in a few arrays.
+Rankings of very many queries are stored in a few arrays.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from bakeoff_providers.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What one contender answered to one query: ids with their scores, best first.
+    """A contender's answer to one query: ids with scores, best first.
 
-    `matched` is set where a ranking was filled up: places behind it hold documents that matched nothing, by id.
+    `matched` is set if the ranking was filled up: later places hold documents that matched nothing, by id.
     """
 
     ids: tuple[str, ...]
@@ -34,19 +34,19 @@ class Ranking:
 
     @property
     def found(self) -> tuple[str, ...]:
-        """The ids that matched: fusions, pools and whatever counts or names unjudged documents read no others."""
+        """The ids that matched. Fusions, pools and counts of unjudged documents use only these."""
         return self.ids[: self.matched]
 
-    def filled(self, documents: Iterable[str], depth: int) -> Ranking:
-        """Filled up to `depth` with these documents in their order, below all that is there: by score 0, or less."""
+    def fill(self, documents: Iterable[str], depth: int) -> Ranking:
+        """Fills the ranking up to `depth` with these documents in their order, scored below all others: 0 or less."""
         present = set(self.ids)
         rest = tuple(islice((document for document in documents if document not in present), depth - len(self)))
         floor = self.scores[-1] - 1.0 if self.scores and self.scores[-1] < 0 else 0.0
         return Ranking(self.ids + rest, self.scores + (floor,) * len(rest), len(self))
 
 
-def ordered(pairs: Iterable[tuple[str, float]], depth: int | None = None) -> Ranking:
-    """Orders (id, score) pairs by the rule. NaN and duplicate ids are errors, never silently dropped."""
+def make_ranking(pairs: Iterable[tuple[str, float]], depth: int | None = None) -> Ranking:
+    """Orders (id, score) pairs. NaN and duplicate ids are errors, never silently dropped."""
     rows = sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
     seen: set[str] = set()
     for item, score in rows:
@@ -60,7 +60,7 @@ def ordered(pairs: Iterable[tuple[str, float]], depth: int | None = None) -> Ran
 
 
 class PackedRankings(Mapping[str, Ranking]):
-    """Rankings by query id. Documents are numbers here, and scores keep all their digits."""
+    """Rankings by query id, with documents as numbers and scores in full precision."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -69,10 +69,10 @@ class PackedRankings(Mapping[str, Ranking]):
         self._ends = array("q", [0])
         self._documents = array("i")
         self._scores = array("d")
-        self._matched = array("q")  # −1 where a ranking was not filled up
+        self._matched = array("q")  # −1 if the ranking was not filled up
 
     def add(self, query: str, ranking: Ranking) -> None:
-        """Takes the ranking of a further query."""
+        """Adds the ranking of another query."""
         numbers = self._numbers
         self._rows[query] = len(self._rows)
         self._documents.extend([numbers.setdefault(document, len(numbers)) for document in ranking.ids])
@@ -83,7 +83,7 @@ class PackedRankings(Mapping[str, Ranking]):
         self._matched.append(-1 if ranking.matched is None else ranking.matched)
 
     def same_order(self, other: PackedRankings) -> bool:
-        """Whether every query has the same documents in the same order; scores may differ."""
+        """Whether every query has the same documents in the same order. Scores may differ."""
         return self._rows.keys() == other._rows.keys() and all(self[query].ids == other[query].ids for query in self)
 
     def __getitem__(self, query: str) -> Ranking:

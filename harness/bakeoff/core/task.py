@@ -1,13 +1,14 @@
-"""Corpus, queries and judgments: one question that can be asked of every contender.
+"""A task: corpus, queries and judgments.
 
 Tasks may be time-bound: documents are valid from one day to another, and a query may ask about a day (`as_of`). Both
-ends belong to the period, and an end that is not given is open. A query without a day is not time-bound.
+ends are included, and a missing end is open. A query without a day is not time-bound.
 """
 
 from __future__ import annotations
 
 import datetime
 import hashlib
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -17,6 +18,7 @@ from bakeoff_providers.registry import nearest
 
 from bakeoff.core.facts import Remark
 from bakeoff.core.filters import conditions
+from bakeoff.core.lazy_sequence import LazySequence
 from bakeoff.core.public import Public
 
 FROM, TO, AS_OF = "valid_from", "valid_to", "as_of"
@@ -24,21 +26,21 @@ _DAY = len("2026-11-16")
 
 
 class Period(NamedTuple):
-    """From the first to the last day on which a document is valid; an empty text is an open end."""
+    """The first and last day on which a document is valid; an empty string is an open end."""
 
     first: str = ""
     last: str = ""
 
     def has(self, day: str) -> bool:
-        """Whether a day is in it: ISO days are ordered as texts are."""
+        """Whether a day is within the period. ISO dates sort as strings."""
         return self.first <= day and (not self.last or day <= self.last)
 
 
 def parse_day(value: Any, field: str) -> str:
-    """A day as 2026-11-16; an empty text where the value is missing."""
-    if value is None or value != value or value == "":  # pandas' missing values are not themselves
+    """A day such as 2026-11-16; an empty string if the value is missing."""
+    if value is None or value != value or value == "":  # pandas' missing values differ from themselves
         return ""
-    text = str(value)  # a date of a parquet file or a data frame, too
+    text = str(value)  # also a date from parquet or a data frame
     try:
         if len(text) != _DAY:
             raise ValueError
@@ -48,7 +50,7 @@ def parse_day(value: Any, field: str) -> str:
 
 
 def period_of(metadata: Mapping[str, Any]) -> Period:
-    """When a document is valid, by its metadata; always, where they have no days."""
+    """A document's validity period from its metadata; always valid if there are no days."""
     period = Period(parse_day(metadata.get(FROM), FROM), parse_day(metadata.get(TO), TO))
     if period.last and period.first > period.last:
         raise InputError(
@@ -57,16 +59,16 @@ def period_of(metadata: Mapping[str, Any]) -> Period:
     return period
 
 
-SHOWN = 60  # characters of a text that a repr shows
+SHOWN = 60  # characters of a text in a repr
 
 ChunkStrategy = Literal["whole", "fixed", "sentence", "semantic"]
 
 
 class DocumentChunking(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """How a document is cut before it is embedded; sizes are counted in words, so that every model gets the same."""
+    """How a document is chunked. Sizes are in words, so that every model gets the same chunks."""
 
-    chunk_strategy: Annotated[ChunkStrategy, "where a document is cut"] = "whole"
-    max_chunk_size: Annotated[int, "most words of a chunk"] = 512
+    chunk_strategy: Annotated[ChunkStrategy, "chunking strategy"] = "whole"
+    max_chunk_size: Annotated[int, "maximum words per chunk"] = 512
 
     def __post_init__(self) -> None:
         if self.max_chunk_size < 1:
@@ -74,7 +76,7 @@ class DocumentChunking(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
 
 class Document(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """One thing that can be found. `fields` are further texts about it: a contender may be put over one of them."""
+    """A document. `fields` are further texts that a contender may search instead."""
 
     id: str
     text: str
@@ -88,11 +90,11 @@ class Document(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
         return f"Document({self.id!r}, {self.title!r}, {text!r})"
 
     def whole(self, field: str = "") -> str:
-        """All that is embedded of it: the title goes before the text, as BEIR and MTEB do; a field is taken alone."""
+        """The text to embed: the title goes before the text, as in BEIR and MTEB; a field is used alone."""
         return self.field(field) if field else f"{self.title} {self.text}".strip()
 
     def field(self, name: str) -> str:
-        """One of its further texts; `title` and `text` are fields of every document."""
+        """One of the further texts. Every document has `title` and `text`."""
         texts = {"title": self.title, "text": self.text, **self.fields}
         if name not in texts:
             raise InputError(
@@ -102,7 +104,7 @@ class Document(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Drawn(msgspec.Struct, frozen=True, gc=False):
-    """What a query that was drawn from a log stands for: a share of the traffic, in a stratum `of` so many queries."""
+    """What a query drawn from a log represents: a share of the traffic, in a stratum `of` that many queries."""
 
     weight: float
     stratum: Public[str]
@@ -110,7 +112,7 @@ class Drawn(msgspec.Struct, frozen=True, gc=False):
 
 
 class Query(msgspec.Struct, frozen=True):
-    """One thing that is asked. `item` is the document that it is, where it is one: it never finds itself.
+    """A query. If it is itself a document, `item` is that document's id, and it never finds itself.
 
     `identical` is a document of the same id that is not counted among its answers either, as in BEIR.
     """
@@ -119,22 +121,36 @@ class Query(msgspec.Struct, frozen=True):
     text: str
     category: str = ""
     item: str = ""
-    where: Mapping[str, Any] = {}  # only documents whose metadata passes: bakeoff.core.filters
+    where: Mapping[str, Any] = {}  # filter on the documents' metadata: bakeoff.core.filters
     identical: str = ""
-    drawn: Drawn | None = None  # no part of the fingerprint: the question is the same
-    as_of: str = ""  # the day it asks about, as 2026-11-16: bakeoff.core.task
+    drawn: Drawn | None = None  # not part of the fingerprint: the question is the same
+    as_of: str = ""  # the day it asks about, as 2026-11-16
 
     @property
     def excluded(self) -> str:
-        """The document that has no place in its ranking; empty where there is none."""
+        """The document left out of its ranking; empty if there is none."""
         return self.item or self.identical
 
 
 Judgments = Mapping[str, Mapping[str, int]]
 
 
+class DocumentsOnDisk(LazySequence[Document]):
+    """Documents too many for memory. Their ids are kept."""
+
+    ids: list[str]
+    plain: bool  # no document has metadata
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @abstractmethod
+    def blocks(self) -> Iterator[list[Document]]:
+        """All documents in their order, in blocks."""
+
+
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """Documents, queries and grades, checked against each other when it is made."""
+    """Documents, queries and grades, validated against each other on creation."""
 
     name: str
     documents: Sequence[Document]
@@ -143,10 +159,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     kind: str = "graded"
     rel: int = 1
     targets: Mapping[str, float] = {}
-    about: str = ""  # what the task is, in one sentence
-    graded_by_model: int = 0  # how many of the grades no person gave
-    drawn_from: int = 0  # how many documents there were, where these are a sample of them
-    notes: Sequence[Remark] = ()  # what its files have that was not taken as it is
+    about: str = ""  # one sentence
+    graded_by_model: int = 0  # grades given by a model, not by a person
+    drawn_from: int = 0  # size of the corpus that the documents were sampled from
+    notes: Sequence[Remark] = ()  # remarks on how the files were read
 
     def __post_init__(self) -> None:
         if not self.documents:
@@ -157,7 +173,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
             raise InputError(
                 f"task {self.name!r}: rel = {self.rel} would count grade 0 as relevant", remedy="use 1 or more"
             )
-        documents = _named(self.documents, self.queries, self.judgments, self.name)
+        documents = _find_named(self.documents, self.queries, self.judgments, self.name)
         queries = _unique([query.id for query in self.queries], "query", self.name)
         for asked in self.queries:
             if asked.item and asked.item not in documents:
@@ -223,27 +239,28 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def categories(self) -> list[str]:
-        """The queries' categories in the order of their first appearance."""
+        """The queries' categories in order of first appearance."""
         return list(dict.fromkeys(query.category for query in self.queries if query.category))
 
     @property
     def time_bound(self) -> bool:
-        """Whether some query asks about a day."""
+        """Whether any query asks about a day."""
         return any(query.as_of for query in self.queries)
 
     @property
     def candidates(self) -> int:
-        """How many documents a query can find: all, or all but itself where queries are items."""
+        """How many documents a query can find: all, or all but itself if queries are items."""
         return len(self.documents) - any(query.excluded for query in self.queries)
 
     @property
     def metadata(self) -> dict[str, Mapping[str, Any]]:
-        """The fields of the documents that have any, by their ids."""
-        blocks = () if getattr(self.documents, "plain", False) else document_blocks(self.documents)
+        """The metadata of documents that have any, by id."""
+        plain = isinstance(self.documents, DocumentsOnDisk) and self.documents.plain
+        blocks = () if plain else document_blocks(self.documents)
         return {document.id: document.metadata for block in blocks for document in block if document.metadata}
 
     def without_relevant(self) -> list[str]:
-        """Queries that no document answers: every contender scores 0 on them, and the user must know."""
+        """Queries without a relevant document. Every contender scores 0 on them."""
         return [
             query.id
             for query in self.queries
@@ -251,7 +268,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
     def fingerprint(self) -> str:
-        """Equal for equal tasks: results are only comparable under the same one."""
+        """Equal for equal tasks. Results are comparable only if their fingerprints match."""
         content = (
             [(q.id, q.text, q.category, *filter(None, (q.item, q.where, q.identical, _day(q)))) for q in self.queries],
             sorted((query, sorted(grades.items())) for query, grades in self.judgments.items()),
@@ -259,7 +276,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         )
         digest, encode = hashlib.sha256(), msgspec.json.Encoder().encode
         has_fields = False
-        for number, block in enumerate(document_blocks(self.documents)):  # they may be too many for memory
+        for number, block in enumerate(document_blocks(self.documents)):  # the corpus may not fit into memory
             digest.update(b"," if number else b"[[")
             digest.update(encode([(d.id, d.title, d.text, d.chunking) for d in block])[1:-1])
             has_fields = has_fields or any(d.fields for d in block)
@@ -277,19 +294,17 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def document_ids(documents: Sequence[Document]) -> list[str]:
-    """Their ids; documents that are in a file know them without being read."""
-    known: list[str] | None = getattr(documents, "ids", None)
-    return [document.id for document in documents] if known is None else known
+    """Their ids. Documents on disk are not read for this."""
+    return documents.ids if isinstance(documents, DocumentsOnDisk) else [document.id for document in documents]
 
 
 def document_blocks(documents: Sequence[Document]) -> Iterator[Sequence[Document]]:
-    """All of them, as many at a time as are read together; those in memory at once."""
-    stored = getattr(documents, "blocks", None)
-    yield from [documents] if stored is None else stored()
+    """All documents in their order. Those in memory are one block."""
+    yield from documents.blocks() if isinstance(documents, DocumentsOnDisk) else [documents]
 
 
 def first_wrong_period(documents: Sequence[Document]) -> tuple[str, InputError] | None:
-    """The first document whose days are none, or which ends before it begins, and what is wrong with it."""
+    """The first document with an invalid period, and the error."""
     for block in document_blocks(documents):
         for document in block:
             try:
@@ -318,13 +333,13 @@ def _day(query: Query) -> tuple[str, str] | None:
     return (AS_OF, query.as_of) if query.as_of else None
 
 
-def _named(documents: Sequence[Document], queries: Sequence[Query], judgments: Judgments, task: str) -> set[str]:
-    """The documents that queries and grades name and that there are; no object for each of all documents."""
-    from bakeoff.core.id_rows import IdRows  # not above: who reads a result needs no numpy
+def _find_named(documents: Sequence[Document], queries: Sequence[Query], judgments: Judgments, task: str) -> set[str]:
+    """The corpus's documents that queries and grades name. Creates no object per document."""
+    from bakeoff.core.id_rows import IdRows  # here because results are read without numpy
 
     ids = document_ids(documents)
     rows = IdRows(ids)
-    if "" in rows or rows.repeated():
+    if "" in rows or rows.has_repeats():
         _unique(ids, "document", task)
     named = {query.item for query in queries if query.item}
     return rows.among(list(named.union(*judgments.values())))

@@ -1,4 +1,4 @@
-"""How alike two texts are by their words and letters alone: for queries that repeat each other or their source."""
+"""Lexical similarity of texts, to detect queries that repeat each other or their source."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from functools import lru_cache
 from math import ceil
 from typing import Any
 
-MOST_ALIKE = 0.6  # of two queries that ask for different things
-LETTERS = 3  # per piece, when two queries are compared
+MOST_ALIKE = 0.6  # similarity from which two queries count as duplicates
+LETTERS = 3  # letters per n-gram
 
 
 @lru_cache(maxsize=20_000)
 def content_words(text: str, language: str = "en") -> frozenset[str]:
-    """The stems of the words that carry meaning: `mines` and `mining` are one.
+    """The stems of content words: `mines` and `mining` are the same.
 
-    A language without stop words or without a stemmer of its own is compared with what there is.
+    A language without stop words or a stemmer is compared without them.
     """
     import bm25s
 
@@ -29,7 +29,7 @@ def content_words(text: str, language: str = "en") -> frozenset[str]:
 
 @lru_cache
 def _language_tools(language: str) -> tuple[str | None, Any]:
-    """The names of bm25s's stop words and Snowball's stemmer for a language code, None where there is none."""
+    """bm25s's stop words and Snowball's stemmer for a language code; None if missing."""
     import bm25s
     import Stemmer
 
@@ -45,22 +45,22 @@ def _language_tools(language: str) -> tuple[str | None, Any]:
 
 
 def overlap(query: str, source: str, language: str = "en") -> float:
-    """The share of the query's content words that occur in the source: at 1, words alone find it."""
+    """The share of the query's content words that occur in the source. At 1, keyword search finds it."""
     asked = content_words(query, language)
     return len(asked & content_words(source, language)) / len(asked) if asked else 1.0
 
 
 def similarity(a: str, b: str) -> float:
-    """Shared pieces of three letters over all such pieces: 1 for texts that differ in case and signs only."""
+    """Jaccard similarity of character trigrams: 1 for texts that differ only in case and punctuation."""
     pieces, others = _pieces(a), _pieces(b)
     return len(pieces & others) / len(pieces | others) if pieces | others else 1.0
 
 
 def near_duplicates(texts: Sequence[str], limit: float) -> list[tuple[int, int, float]]:
-    """Pairs of places whose texts are at least this similar (0 < limit ≤ 1).
+    """Pairs of positions whose texts are at least this similar (0 < limit ≤ 1).
 
-    Two such texts share one of each other's rarest pieces, so only texts that do are compared: with thousands of
-    queries, comparing all of them would take minutes.
+    Such texts share one of each other's rarest trigrams, so only those are compared. Comparing all pairs of thousands
+    of queries would take minutes.
     """
     pieces = [_pieces(text) for text in texts]
     use = Counter(piece for text in pieces for piece in text)
@@ -75,14 +75,14 @@ def near_duplicates(texts: Sequence[str], limit: float) -> list[tuple[int, int, 
     return sorted(pairs)
 
 
-def normalised(text: str) -> str:
-    """Letters and digits in lower case with single blanks: what two texts have in common when they say the same."""
+def normalise(text: str) -> str:
+    """Lower-case letters and digits with single spaces."""
     return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
 
 
 @lru_cache(maxsize=20_000)
 def _pieces(text: str) -> frozenset[str]:
-    padded = f" {normalised(text)} "
+    padded = f" {normalise(text)} "
     return (
         frozenset(padded[at : at + LETTERS] for at in range(len(padded) - LETTERS + 1))
         if padded.strip()

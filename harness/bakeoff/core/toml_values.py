@@ -1,4 +1,4 @@
-"""Values of TOML: written as TOML, and carried by JSON.
+"""TOML values, written as TOML and carried by JSON.
 
 JSON has no dates, no infinity and no integers beyond 64 bits. `json_safe` stores such a value as `{"$toml": its text}`.
 """
@@ -19,7 +19,7 @@ _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
 
 
 def toml_value(value: Any) -> str:
-    """One value on one line, in the spelling of TOML 1.0."""
+    """A value on one line of TOML 1.0."""
     match value:
         case None:
             raise InputError("TOML has no null", remedy="leave it out")
@@ -27,10 +27,10 @@ def toml_value(value: Any) -> str:
             return "true" if value else "false"
         case str():
             return _text(value)
-        case datetime.date() | datetime.time():  # a datetime is a date, too
+        case datetime.date() | datetime.time():  # includes datetime
             return value.isoformat()
         case float():
-            return repr(value)  # also inf and nan, which TOML spells as Python does
+            return repr(value)  # TOML spells inf and nan as Python does
         case {"$toml": str(spelling)} if len(value) == 1:
             return spelling
         case Mapping():
@@ -41,12 +41,12 @@ def toml_value(value: Any) -> str:
 
 
 def _text(text: str) -> str:
-    """JSON escapes what TOML wants escaped, but for one control character."""
+    """JSON escapes everything that TOML requires, except one control character."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def json_safe(value: Any) -> Any:
-    """The value as JSON can carry it; what it can't is kept in the spelling of TOML."""
+    """The value in a form that JSON can carry; TOML text for the rest."""
     match value:
         case None | bool() | str():
             return value

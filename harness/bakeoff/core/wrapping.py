@@ -1,4 +1,4 @@
-"""Sentences for a screen: lines that fit, in which no figure is parted from what it counts."""
+"""Line wrapping that keeps a number and its unit together."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import unicodedata
 from collections.abc import Iterator
 from typing import TextIO
 
-from bakeoff.core.whole import whole_number
+from bakeoff.core.printable import whole_number
 
 PIPE_WIDTH = 100
-HANG = 2  # how much deeper the lines are that go on after an indented one
+HANG = 2  # extra indent of continuation lines
 
 _TOKEN = re.compile(r"( *)(\S+)")
 _FIGURE = re.compile(r"[(\[]*[~≈<>≤≥±+−-]*[$€]?\d([\d.,:]*\d)?")
@@ -20,14 +20,14 @@ _SIGNS = frozenset(["=", "→", "≥", "≤", "<", ">", "±", "−", "+", "×", 
 
 
 def screen_width(stream: TextIO) -> int:
-    """A terminal's own width; a pipe is as wide as COLUMNS says, or 100."""
+    """A terminal's width; for a pipe, COLUMNS or 100."""
     if stream.isatty():
         return shutil.get_terminal_size().columns
     return whole_number(os.environ.get("COLUMNS", "")) or PIPE_WIDTH
 
 
-def wrapped(text: str, width: int) -> list[str]:
-    """The lines of a text at this width. Words are never broken: one that is too long has a line of its own."""
+def wrap(text: str, width: int) -> list[str]:
+    """Wraps a text at this width. Words are never broken; a word that is too long gets its own line."""
     return [line for paragraph in text.split("\n") for line in _lines(paragraph, width)]
 
 
@@ -48,7 +48,7 @@ def _lines(paragraph: str, width: int) -> Iterator[str]:
 
 
 def _chunks(paragraph: str, width: int) -> Iterator[tuple[str, str]]:
-    """Words with the blanks before them; those that belong together are one, unless that is wider than the screen."""
+    """Words with the blanks before them. Words that belong together are one chunk if they fit the width."""
     gap, chunk, before, last = "", "", "", ""
     for blanks, word in _TOKEN.findall(paragraph):
         if chunk and not (_together(before, last, word) and cells(chunk) + len(blanks) + cells(word) <= width):
@@ -64,7 +64,7 @@ def _chunks(paragraph: str, width: int) -> Iterator[tuple[str, str]]:
 
 
 def _together(before: str, word: str, follower: str) -> bool:
-    """A figure and its unit, both figures of "4 of 5", the two ends of an interval, both sides of a sign."""
+    """A number and its unit, "4 of 5", the two ends of an interval, both sides of an operator."""
     if word in _SIGNS or follower in _SIGNS:
         return True
     if word == "of":
@@ -75,7 +75,7 @@ def _together(before: str, word: str, follower: str) -> bool:
 
 
 def cells(text: str) -> int:
-    """How many columns of a terminal a text takes."""
+    """The width of a text in terminal columns."""
     if text.isascii():
         return len(text)
     return sum(

@@ -1,4 +1,4 @@
-"""Vectors on disk: paid for once, kept batch by batch, safe against a kill and against a second process."""
+"""The vector cache: paid for once, written batch by batch, safe against kills and concurrent processes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from bakeoff.calls.locks import all_locked
+from bakeoff.calls.locks import lock_all
 from bakeoff.core.hashing import Identity, space_name
 from bakeoff.embedding.shards import MANIFEST, ROWS
 from bakeoff.embedding.space import IDENTITY, IN_USE, REMEDY, Space, read_identity
@@ -19,7 +19,7 @@ __all__ = ["Space", "SpaceInfo", "VectorCache"]
 
 @dataclass(frozen=True, slots=True)
 class SpaceInfo:
-    """What `bakeoff cache info` shows of one space; no identity where nothing readable says what it was made for."""
+    """One space, as `bakeoff cache info` shows it. The identity is empty if nothing readable records it."""
 
     name: str
     identity: Identity
@@ -30,14 +30,14 @@ class SpaceInfo:
 
 @dataclass(frozen=True, slots=True)
 class Freed:
-    """What pruning or clearing did; `in_use` spaces were left alone because a process reads or writes them."""
+    """What pruning or clearing freed. `in_use` spaces were skipped because a process reads or writes them."""
 
     size_bytes: int
     in_use: int
 
 
 class VectorCache:
-    """All spaces under one folder."""
+    """All spaces in one folder."""
 
     space_type: ClassVar[type[Space]] = Space
 
@@ -48,15 +48,14 @@ class VectorCache:
         fetch: Callable[[str], object] | None = None,
         remedy: str = REMEDY,
     ) -> None:
-        """`complete` are caches that are only read, besides the one that is written to.
+        """`complete` caches are read-only, besides the one that is written to.
 
-        Where the folder is a copy of another, `fetch` brings the space of a name up to date. `remedy` is said where the
-        disk is full.
+        If the folder is a copy of a remote one, `fetch` updates the space of a name. `remedy` is for a full disk.
         """
         self.folder, self.complete, self.fetch, self.remedy = folder, complete, fetch, remedy
 
     def space(self, identity: Identity) -> Space:
-        """The space of this identity, made if it is new."""
+        """The space of this identity, created if it is new."""
         name = space_name(identity)
         if self.fetch is not None:
             self.fetch(name)
@@ -64,7 +63,7 @@ class VectorCache:
         return self.space_type(self.folder / name, identity, complete, remedy=self.remedy)
 
     def spaces(self) -> Iterator[SpaceInfo]:
-        """What there is, for the user to see and to clear."""
+        """All spaces, for display and clearing."""
         for folder in self._folders():
             identity = read_identity(folder)
             space = Space(folder, identity or {})
@@ -73,12 +72,12 @@ class VectorCache:
             space.close()
 
     def prune(self) -> Freed:
-        """Rewrites spaces that hold damaged, duplicate or foreign records as one shard of the sound ones."""
+        """Rewrites spaces with damaged, duplicate or foreign records as one shard of the sound ones."""
         freed = in_use = 0
         for folder in self._folders():
             identity = read_identity(folder)
             if identity is None:
-                continue  # its vectors may be sound, and nobody knows what of: only `clear` removes them
+                continue  # its vectors may be sound but can't be identified, so only `clear` removes them
             before = _size(folder)
             with _alone(folder, _manifests(folder)) as free:
                 in_use += not free
@@ -109,7 +108,7 @@ class VectorCache:
 
 
 def delete_space(folder: Path) -> None:
-    """Its lock goes last: who waits for it finds nothing that is about to go."""
+    """Deletes a space, the lock last: a process that waits for it finds nothing half-deleted."""
     for part in sorted(folder.iterdir(), key=lambda part: part.name == IN_USE):
         with suppress(OSError):
             part.unlink()
@@ -117,10 +116,10 @@ def delete_space(folder: Path) -> None:
 
 
 def _alone(folder: Path, files: list[Path]) -> AbstractContextManager[bool]:
-    """Whether no other process has the space open, from its first look at it on; within the block none opens it."""
+    """Whether no other process has opened the space. Within the block none can."""
     with suppress(OSError):
         (folder / IN_USE).touch()
-    return all_locked([folder / IN_USE, *files])
+    return lock_all([folder / IN_USE, *files])
 
 
 def _prune(folder: Path, identity: Identity) -> None:

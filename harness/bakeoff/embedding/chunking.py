@@ -1,9 +1,8 @@
-"""Documents in chunks: as their metadata says, the same for every contender, or as one contender cuts them.
+"""Chunking: by each document's metadata, equal for all contenders, or as one contender sets it.
 
-How a contender cuts is an axis of the matrix. `recursive` and `markdown` are semantic-text-splitter's: it cuts at the
-largest boundary that fits (headings, paragraphs, sentences, words), counts by whatever function it is given, so by the
-model's own tokenizer, and is one wheel without dependencies. Chonkie would be three packages with tokenizers of their
-own.
+A contender's chunking is an axis of the matrix. `recursive` and `markdown` use semantic-text-splitter. It splits at the
+largest boundary that fits (headings, paragraphs, sentences, words), counts with the model's own tokenizer, and is one
+wheel without dependencies. Chonkie would add three packages with their own tokenizers.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ from bakeoff_providers.registry import missing_modules
 from bakeoff.core.task import Document, DocumentChunking
 
 WINDOW = 10  # sentences on each side of a gap
-# A full stop, question or exclamation mark, a space, and something that can open a sentence.
+# A full stop, question or exclamation mark, a space, and something that can start a sentence.
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-ZÀ-Þ0-9])")
-# Stops that end no sentence: initials and the abbreviations met most in English prose.
+# Full stops that end no sentence: initials and the most common English abbreviations.
 _NO_END = re.compile(r"(?:\b[A-Z]|\b(?:St|Mt|Dr|Mr|Mrs|Ms|No|Jr|Sr|vs|etc|e\.g|i\.e|approx|ca|U\.S))\.$")
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A part of a document as it is embedded, its title before it; a part of a field has none."""
+    """A part of a document as embedded, with the title in front. Parts of a field have no title."""
 
     id: str
     document: str
@@ -39,29 +38,29 @@ class Chunk:
 
 
 def document_chunks(document: Document, field: str = "") -> list[Chunk]:
-    """The chunks of one document, or of one of its fields. A document that is not cut keeps its own id."""
+    """The chunks of a document, or of one of its fields. A document left whole keeps its own id."""
     title, text = ("", document.field(field)) if field else (document.title, document.text)
     texts = [f"{title} {chunk}".strip() for chunk in split_text(text, document.chunking) or [""]]
-    return numbered_chunks(document, texts)
+    return number_chunks(document, texts)
 
 
-def numbered_chunks(document: Document, texts: Sequence[str]) -> list[Chunk]:
-    """Texts of one document under its id: `id#0`, `id#1`, …; a single one keeps the document's own."""
+def number_chunks(document: Document, texts: Sequence[str]) -> list[Chunk]:
+    """Chunks with numbered ids: `id#0`, `id#1`, …. A single chunk keeps the document's id."""
     if len(texts) == 1:
         return [Chunk(document.id, document.id, texts[0])]
     return [Chunk(f"{document.id}#{place}", document.id, text) for place, text in enumerate(texts)]
 
 
 def split_text(text: str, chunking: DocumentChunking) -> list[str]:
-    """A text cut by one of the strategies that count words."""
+    """Splits a text by one of the strategies that count words."""
     size = chunking.max_chunk_size
     match chunking.chunk_strategy:
         case "whole":
             return [text]
         case "fixed":
-            return list(_fixed(text, size))
+            return list(_split_words(text, size))
         case "sentence":
-            return _packed(sentences(text), size)
+            return _pack(sentences(text), size)
         case "semantic":
             return _semantic(sentences(text), size)
         case _:
@@ -69,7 +68,7 @@ def split_text(text: str, chunking: DocumentChunking) -> list[str]:
 
 
 def sentences(text: str) -> list[str]:
-    """Splits prose at sentence ends; initials and common abbreviations end none."""
+    """Splits prose into sentences. Initials and common abbreviations end none."""
     complete: list[str] = []
     for part in _SENTENCE_END.split(text.strip()):
         if complete and _NO_END.search(complete[-1]):
@@ -79,20 +78,20 @@ def sentences(text: str) -> list[str]:
     return complete
 
 
-def _fixed(text: str, size: int) -> Iterator[str]:
+def _split_words(text: str, size: int) -> Iterator[str]:
     words = text.split()
     for start in range(0, len(words), size):
         yield " ".join(words[start : start + size])
 
 
-def _packed(parts: Sequence[str], size: int) -> list[str]:
-    """Neighbouring sentences together while they fit; one that is too long by itself is cut by words."""
+def _pack(parts: Sequence[str], size: int) -> list[str]:
+    """Joins neighbouring sentences while they fit. A sentence that is too long is split by words."""
     packed: list[str] = []
     room = 0
     for part in parts:
         length = len(part.split())
         if length > size:
-            packed += _fixed(part, size)
+            packed += _split_words(part, size)
             room = 0
         elif packed and length <= room:
             packed[-1] = f"{packed[-1]} {part}"
@@ -104,10 +103,10 @@ def _packed(parts: Sequence[str], size: int) -> list[str]:
 
 
 def _semantic(parts: Sequence[str], size: int) -> list[str]:
-    """Cuts where the vocabulary changes most, again and again until each chunk fits (after Hearst's TextTiling).
+    """Splits where the vocabulary changes most until each chunk fits (after Hearst's TextTiling).
 
-    It looks at words only, never at a contender's vectors: every contender gets the same chunks. A gap is judged once,
-    by the sentences around it, so that a book takes no longer than its length.
+    It uses words only, never a contender's vectors, so every contender gets the same chunks. Each gap is scored once,
+    by the sentences around it, so the time is linear in the length.
     """
     weakest = _gaps(parts)
     words = [0, *accumulate(len(part.split()) for part in parts)]
@@ -116,18 +115,18 @@ def _semantic(parts: Sequence[str], size: int) -> list[str]:
     while waiting:
         start, end = waiting.pop()
         if end - start <= 1 or words[end] - words[start] <= size:
-            chunks += _packed(parts[start:end], size)
+            chunks += _pack(parts[start:end], size)
             continue
         cut = weakest(start + 1, end)
-        waiting += [(cut, end), (start, cut)]  # the left one is taken next
+        waiting += [(cut, end), (start, cut)]  # the left one comes next
     return chunks
 
 
 def _gaps(parts: Sequence[str]) -> Callable[[int, int], int]:
-    """The weakest gap of a range, by the cosine of the words of WINDOW sentences before it and after it."""
+    """The weakest gap of a range, by the cosine of the words of WINDOW sentences before and after it."""
     bags = [Counter(re.findall(r"\w{4,}", part.lower())) for part in parts]
     levels = [[(0.0, 0)] + [(_similarity(bags, gap), gap) for gap in range(1, len(bags))]]
-    while (step := 1 << (len(levels) - 1)) * 2 <= len(bags):  # the least of 1, 2, 4, … neighbours
+    while (step := 1 << (len(levels) - 1)) * 2 <= len(bags):  # minimum over 1, 2, 4, … neighbours
         last = levels[-1]
         levels.append([min(last[place], last[place + step]) for place in range(len(last) - step)])
 
@@ -164,20 +163,18 @@ _SHORT: dict[Unit, str] = {"words": "", "tokens": "t", "characters": "c", "bytes
 
 
 class ContenderChunking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Chunks of at most `size` units, `overlap` of them shared with the chunk before.
+    """Chunks of at most `size` units, of which `overlap` are shared with the previous chunk.
 
-    `parents` says how a document is scored by its chunks: by the best, by the mean of the `top` best, or by their sum.
+    `parents` is how chunks score their document: by the best, by the mean of the `top` best, or by their sum.
     """
 
-    strategy: Annotated[Strategy, "where a document is cut: recursive and markdown need bakeoff[chunking]"] = (
-        "recursive"
-    )
-    size: Annotated[int, "most units of a chunk"] = 512
-    overlap: Annotated[int, "units that a chunk shares with the one before"] = 0
-    unit: Annotated[Unit, "what is counted; tokens are the model's own"] = "words"
+    strategy: Annotated[Strategy, "chunking strategy; recursive and markdown need bakeoff[chunking]"] = "recursive"
+    size: Annotated[int, "maximum units per chunk"] = 512
+    overlap: Annotated[int, "units shared with the previous chunk"] = 0
+    unit: Annotated[Unit, "unit of the size; tokens are the model's own"] = "words"
     parents: Annotated[Parents, "how a document is scored by its chunks"] = "best"
-    top: Annotated[int, "chunks that the mean is taken over"] = 3
-    label: Annotated[str, "what it is called in the row's name"] = ""
+    top: Annotated[int, "chunks that enter the mean"] = 3
+    label: Annotated[str, "its name in the row's label"] = ""
 
     def __post_init__(self) -> None:
         if self.size < 1 or self.top < 1:
@@ -198,21 +195,21 @@ class ContenderChunking(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         return f"{self.strategy}{size}{overlap}{parents}"
 
     def missing(self) -> str | None:
-        """Which install would make it work."""
+        """The install command that would make it work."""
         return missing_modules(MODULES, EXTRA) if self.strategy in ("recursive", "markdown") else None
 
 
-def estimated(text: str) -> int:
-    """Tokens where no model is asked: three characters each."""
+def guess_tokens(text: str) -> int:
+    """An estimate without a tokenizer: three characters per token."""
     return ceil(len(text) / 3)
 
 
 def contender_chunks(
-    document: Document, field: str, chunking: ContenderChunking, tokens: Count = estimated
+    document: Document, field: str, chunking: ContenderChunking, tokens: Count = guess_tokens
 ) -> list[Chunk]:
-    """The chunks of one document; its title goes before each of them, and is counted with it.
+    """The chunks of a document. The title goes before each and counts towards its size.
 
-    A title that takes more than half of a chunk is cut with the text instead.
+    A title longer than half a chunk is chunked with the text instead.
     """
     text, title = (document.field(field), "") if field else (document.text, document.title)
     count = {"words": _words, "characters": len, "tokens": tokens, "bytes": _bytes}[chunking.unit]
@@ -226,8 +223,8 @@ def contender_chunks(
         excess = max(map(count, texts)) - chunking.size if chunking.unit == "tokens" else 0
         if excess <= 0 or room == 1 or chunking.strategy == "whole":
             break
-        room = max(1, room - excess)  # title and text together may have more tokens than apart
-    return numbered_chunks(document, texts)
+        room = max(1, room - excess)  # title and text may have more tokens together than apart
+    return number_chunks(document, texts)
 
 
 def _parts(text: str, chunking: ContenderChunking, room: int, count: Count) -> Sequence[str]:
@@ -263,7 +260,7 @@ def _windows(words: Sequence[str], size: int, overlap: int) -> list[str]:
 
 
 def _overlapping(parts: Sequence[str], size: int, overlap: int) -> list[str]:
-    """Whole sentences while they fit; the next chunk begins with the last ones, as far as they fit the overlap."""
+    """Whole sentences while they fit. The next chunk starts with the last ones, as far as the overlap allows."""
     chunks: list[list[str]] = [[]]
     for sentence in parts:
         for part in _windows(sentence.split(), size, 0) if _words(sentence) > size else [sentence]:

@@ -20,18 +20,18 @@ from typing import Any
 import numpy as np
 import pytest
 from bakeoff_providers.adapter import cache_key
-from bakeoff_providers.base import Fitted, Provider, Role, Vectors, checked
+from bakeoff_providers.base import Fitted, Provider, Role, Vectors, check_batch
 from bakeoff_providers.errors import BakeoffError
 
 TEXTS = ["copper mines of the north", "sailing on lakes", "forest trails", "a lake in the north", "mines and trails"]
 ODD = ["", " \n\t ", "日本の湖", "🚣" * 20, "word " * 3000, "null\0byte"]
-SAME = 1e-3  # how far a value may be off: batches of another size are added up in another order
+SAME = 1e-3  # tolerance: other batch sizes sum in another order
 
 MakeProvider = Callable[..., Provider]
 
 
 class ProviderConformance:
-    """Subclass it and say how the provider is made; `other_options` has another value for each of its options."""
+    """Subclass it and define how the provider is made. `other_options` has a non-default value per option."""
 
     @pytest.fixture
     def make(self) -> MakeProvider:
@@ -40,13 +40,13 @@ class ProviderConformance:
 
     @pytest.fixture
     def other_options(self) -> dict[str, Any]:
-        """By option: a value that is not its default."""
+        """A non-default value for each option."""
         return {}
 
     @pytest.fixture
     def provider(self, make: MakeProvider) -> Iterator[Provider]:
-        """With its defaults, ready to embed."""
-        made = _fitted(make())
+        """The provider with default options, ready to embed."""
+        made = _fit(make())
         yield made
         made.close()
 
@@ -57,7 +57,7 @@ class ProviderConformance:
 
     @pytest.mark.parametrize("role", list(Role))
     def test_every_text_gets_its_vector(self, provider: Provider, role: Role) -> None:
-        batch = checked(provider.embed(TEXTS, role), TEXTS, provider.card)
+        batch = check_batch(provider.embed(TEXTS, role), TEXTS, provider.card)
         assert batch.vectors.dtype == np.float32
         assert batch.tokens is None or batch.tokens > 0
         backwards = _embed(provider, TEXTS[::-1], role)
@@ -71,7 +71,7 @@ class ProviderConformance:
     @pytest.mark.parametrize("text", ODD, ids=["empty", "blank", "Japanese", "emoji", "long", "null"])
     def test_an_odd_text_is_embedded_or_refused_with_a_reason(self, provider: Provider, text: str) -> None:
         with contextlib.suppress(BakeoffError):
-            checked(provider.embed([text], Role.DOCUMENT), [text], provider.card)
+            check_batch(provider.embed([text], Role.DOCUMENT), [text], provider.card)
 
     def test_threads_get_the_same_vectors(self, provider: Provider) -> None:
         alone = _embed(provider, TEXTS, Role.QUERY)
@@ -80,7 +80,7 @@ class ProviderConformance:
                 np.testing.assert_allclose(vectors, alone, atol=SAME)
 
     def test_its_identity_is_plain_and_the_same_when_made_again(self, make: MakeProvider) -> None:
-        first, again = _fitted(make()), _fitted(make())
+        first, again = _fit(make()), _fit(make())
         for role in Role:
             key = cache_key(first, role)
             assert key == cache_key(again, role)
@@ -90,9 +90,9 @@ class ProviderConformance:
     def test_what_changes_a_vector_changes_the_cache_key(
         self, make: MakeProvider, provider: Provider, other_options: dict[str, Any]
     ) -> None:
-        """Else the second of two contenders would silently get the vectors of the first."""
+        """Otherwise one contender would silently get another's vectors."""
         for option, value in other_options.items():
-            other = _fitted(make(**{option: value}))
+            other = _fit(make(**{option: value}))
             for role in Role:
                 if not _equal(_embed(other, TEXTS, role), _embed(provider, TEXTS, role)):
                     assert cache_key(other, role) != cache_key(provider, role), f"{option} is not in the key"
@@ -102,12 +102,12 @@ class ProviderConformance:
         assert 0 < provider.count_tokens(TEXTS[0]) < provider.count_tokens(TEXTS[0] * 3)
 
     def test_it_can_be_closed_twice(self, make: MakeProvider) -> None:
-        made = _fitted(make())
+        made = _fit(make())
         made.close()
         made.close()
 
 
-def _fitted(provider: Provider) -> Provider:
+def _fit(provider: Provider) -> Provider:
     if isinstance(provider, Fitted):
         provider.fit(TEXTS)
     return provider

@@ -1,43 +1,43 @@
-"""The chunks of a corpus: kept where the documents are in memory, cut again when they are needed where they are not."""
+"""The chunks of a corpus: stored if the documents are in memory, otherwise made again when needed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, islice
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bakeoff.core.corpus import StoredDocuments
 from bakeoff.core.id_rows import IdRows
-from bakeoff.core.progress import followed
+from bakeoff.core.lazy_sequence import LazySequence
+from bakeoff.core.progress import track
 from bakeoff.core.task import Document, document_ids
 from bakeoff.embedding.chunking import Chunk, document_chunks
 
-Chunker = Callable[[Document], Sequence[Chunk]]  # a document in chunks
+Chunker = Callable[[Document], Sequence[Chunk]]  # a document's chunks
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkAsDocumentSays:
-    """Cuts each document, or one of its fields, as the document's own metadata say."""
+    """Chunks each document, or one of its fields, by the document's own metadata."""
 
     field: str = ""
 
     def __call__(self, document: Document) -> Sequence[Chunk]:
-        """The chunks of one."""
+        """The chunks of one document."""
         return document_chunks(document, self.field)
 
     def uncut(self, documents: Sequence[Document]) -> list[str] | None:
-        """The texts of documents that all stay whole, without an object for each chunk; None where one is cut."""
+        """The texts of documents that all stay whole, without an object per chunk; None if one is split."""
         if self.field or any(document.chunking.chunk_strategy != "whole" for document in documents):
             return None
         return [document.whole() for document in documents]
 
 
-class StoredChunks(Sequence[Chunk]):
-    """Chunks of documents that are in a file. Of each chunk only its id and its document's are kept."""
+class StoredChunks(LazySequence[Chunk]):
+    """Chunks of documents on disk. Only the ids of chunks and documents are in memory."""
 
     def __init__(self, documents: StoredDocuments, chunker: Chunker) -> None:
         self._source, self._chunker = documents, chunker
@@ -45,7 +45,7 @@ class StoredChunks(Sequence[Chunk]):
         self.documents: list[str] = []
         counts = np.ones(len(documents), dtype=np.int32)
         number = 0
-        for block in followed("documents to cut", len(documents), documents.blocks()):
+        for block in track("documents to cut", len(documents), documents.blocks()):
             names = documents.ids[number : number + len(block)]
             if self._uncut(block) is not None:
                 self.ids += names
@@ -64,27 +64,12 @@ class StoredChunks(Sequence[Chunk]):
     def __len__(self) -> int:
         return len(self.ids)
 
-    @overload
-    def __getitem__(self, place: int) -> Chunk: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[Chunk]: ...
-
-    def __getitem__(self, place: int | slice) -> Chunk | list[Chunk]:
-        if isinstance(place, slice):
-            start, stop, step = place.indices(len(self))
-            if step != 1:
-                return [self[number] for number in range(start, stop, step)]
-            return list(self._between(start, stop))
-        number = range(len(self))[place]
-        return next(self._between(number, number + 1))
-
     def __iter__(self) -> Iterator[Chunk]:
         for document in self._source:
             yield from self._chunker(document)
 
     def texts(self) -> Iterator[str]:
-        """The texts of all chunks, in their order."""
+        """The texts of all chunks, in order."""
         for block in self._source.blocks():
             uncut = self._uncut(block)
             yield from (
@@ -110,8 +95,8 @@ def chunks_of_corpus(documents: Sequence[Document], chunker: Chunker) -> Sequenc
     return [chunk for document in documents for chunk in chunker(document)]
 
 
-class ChunkTexts(Sequence[str]):
-    """The texts of chunks, read when they are asked for."""
+class ChunkTexts(LazySequence[str]):
+    """The texts of chunks, read on demand."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self._chunks = chunks
@@ -119,25 +104,17 @@ class ChunkTexts(Sequence[str]):
     def __len__(self) -> int:
         return len(self._chunks)
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        if isinstance(place, slice):
-            return [chunk.text for chunk in self._chunks[place]]
-        return self._chunks[place].text
-
     def __iter__(self) -> Iterator[str]:
         if isinstance(self._chunks, StoredChunks):
             return self._chunks.texts()
         return (chunk.text for chunk in self._chunks)
 
+    def _between(self, start: int, stop: int) -> Iterator[str]:
+        return (chunk.text for chunk in self._chunks[start:stop])
 
-class WholeTexts(Sequence[str]):
-    """All that is embedded of each document, or of one of its fields, read when it is asked for."""
+
+class WholeTexts(LazySequence[str]):
+    """The text to embed of each document, or of one of its fields, read on demand."""
 
     def __init__(self, documents: Sequence[Document], field: str = "") -> None:
         self._documents, self._field = documents, field
@@ -145,23 +122,15 @@ class WholeTexts(Sequence[str]):
     def __len__(self) -> int:
         return len(self._documents)
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        if isinstance(place, slice):
-            return [document.whole(self._field) for document in self._documents[place]]
-        return self._documents[place].whole(self._field)
-
     def __iter__(self) -> Iterator[str]:
         return (document.whole(self._field) for document in self._documents)
 
+    def _between(self, start: int, stop: int) -> Iterator[str]:
+        return (document.whole(self._field) for document in self._documents[start:stop])
 
-class ChosenTexts(Sequence[str]):
-    """Some of very many texts, by their places, which ascend."""
+
+class ChosenTexts(LazySequence[str]):
+    """Some of very many texts, by ascending place."""
 
     def __init__(self, texts: Sequence[str], places: NDArray[np.int64]) -> None:
         self._texts, self._places = texts, places
@@ -169,25 +138,17 @@ class ChosenTexts(Sequence[str]):
     def __len__(self) -> int:
         return len(self._places)
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        if isinstance(place, slice):
-            return [self._texts[number] for number in self._places[place].tolist()]
-        return self._texts[int(self._places[place])]
-
     def __iter__(self) -> Iterator[str]:
         chosen = np.zeros(len(self._texts), dtype=bool)
         chosen[self._places] = True
         return compress(self._texts, chosen)
 
+    def _between(self, start: int, stop: int) -> Iterator[str]:
+        return (self._texts[number] for number in self._places[start:stop].tolist())
+
 
 class TextsById(Mapping[str, str]):
-    """The same by the documents' ids, for who needs a few of very many."""
+    """Texts by document id, for reading a few of very many."""
 
     def __init__(self, documents: Sequence[Document], field: str = "") -> None:
         self._ids, self._texts = document_ids(documents), WholeTexts(documents, field)
@@ -207,7 +168,7 @@ class TextsById(Mapping[str, str]):
 
 
 def in_blocks(texts: Iterable[str], size: int) -> Iterator[list[str]]:
-    """All texts in their order, so many at a time; each is read once."""
+    """All texts in order, `size` at a time. Each is read once."""
     rest = iter(texts)
     while block := list(islice(rest, size)):
         yield block

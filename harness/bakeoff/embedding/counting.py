@@ -1,4 +1,4 @@
-"""The embedder of a dry run: it goes the way of a run up to each request, and counts there. Nothing is sent or kept."""
+"""The embedder of a dry run: it follows a run up to each request and counts it. Nothing is sent or stored."""
 
 from __future__ import annotations
 
@@ -20,64 +20,64 @@ from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.shards import Tokens
 from bakeoff.embedding.space import Space
 
-COUNTED = 1 << 62  # from here on, places of vectors that a run would have put here
-DRAWN = 32  # texts, whose lengths stand for those of all
+COUNTED = 1 << 62  # places from here on are vectors that a run would store
+DRAWN = 32  # texts whose lengths represent all
 SEED = 0
 
 
 class CountedSpace(Space):
-    """What is in the cache, and what a run would have put there."""
+    """The cache's content, plus what a run would have stored."""
 
     _counted = 0
 
     def append(self, keys: Keys, tokens: Tokens, vectors: Vectors) -> None:  # noqa: ARG002
-        """Remembers the keys alone."""
+        """Records the keys only."""
         first = COUNTED + self._counted
         self._index.add(keys, np.arange(first, first + len(keys), dtype=np.int64))
         self._counted += len(keys)
 
     def take(self, places: Places) -> Vectors:
-        """Stand-ins: nobody reads them."""
+        """Placeholders that nobody reads."""
         return np.ones((len(places), 1), dtype=np.float32)
 
     def tokens_of(self, places: Places) -> Tokens:
-        """Unknown for what was only counted."""
+        """Unknown for counted texts."""
         tokens, kept = np.zeros(len(places), dtype="<f4"), places < COUNTED
         tokens[kept] = super().tokens_of(places[kept])
         return tokens
 
     def check_writable(self, vectors: int, dimensions: int | None = None) -> None:
-        """Nothing will be written."""
+        """Nothing is written."""
 
     def note_time(self, text: str, time: object) -> None:
-        """Nothing was timed."""
+        """Nothing is timed."""
 
 
 class CountingCache(VectorCache):
-    """A cache that is read and never written."""
+    """A read-only cache."""
 
     space_type = CountedSpace
 
 
 class TextSample:
-    """A few texts of a stream, each as likely as any other."""
+    """A uniform sample of a stream of texts."""
 
     def __init__(self, seed: int = SEED) -> None:
         self._random, self._kept = random.Random(seed), list[tuple[float, str]]()
 
     def add(self, texts: Sequence[str]) -> None:
-        """Some of these may take the place of earlier ones."""
+        """Some of these may replace earlier ones."""
         tagged = ((self._random.random(), text) for text in texts)
         self._kept = heapq.nsmallest(DRAWN, [*self._kept, *tagged])
 
     @property
     def texts(self) -> list[str]:
-        """In no order."""
+        """The sample, in no order."""
         return [text for _, text in self._kept]
 
 
 class CountingCalls(Calls):
-    """Counts requests by the length of their texts; `sent` has all of them, `sample` a few of the texts."""
+    """Counts requests by the length of their texts. `sent` has all requests, `sample` a few of the texts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class CountingCalls(Calls):
     def obtain(
         self, service: Service[V], keep: Keep[V] | None, requests: Sequence[Request], account: Account
     ) -> Iterator[tuple[int, Got[V] | None]]:
-        """Each request once, as if it had been answered."""
+        """Each request once, as if answered."""
         for request in requests:
             got = self.send(service, request.texts, account)
             if keep is not None:
@@ -94,7 +94,7 @@ class CountingCalls(Calls):
             yield len(request.texts), got
 
     def send(self, service: Service[V], texts: list[str], account: Account) -> Got[V]:
-        """One request, with a stand-in for its answer."""
+        """One request, with a placeholder answer."""
         tokens, written = guess = service.estimate(texts)
         usage = Usage(requests=1, answered=1, tokens=tokens, answer_tokens=written, usd=service.price(guess))
         account.add(usage)
@@ -104,7 +104,7 @@ class CountingCalls(Calls):
 
 
 class CountingEmbedder(Embedder):
-    """An embedder whose calls only count."""
+    """An embedder that only counts."""
 
     calls: CountingCalls
 
@@ -113,7 +113,7 @@ class CountingEmbedder(Embedder):
         self.calls = CountingCalls()
 
     def corpus_space(self, scratch: Path) -> Space:
-        """Where the documents' vectors would go; vectors that are in files are counted as well."""
+        """Where the documents' vectors would go. Vectors in files are counted too."""
         space = self.space(Role.DOCUMENT)
         return space or self._uncached.setdefault(scratch, CountingCache(scratch).space({"dimensions": None}))
 
@@ -121,4 +121,4 @@ class CountingEmbedder(Embedder):
         return self.progress(f"{self.provider.card.name}: texts to count", total)
 
     def _make_sure(self, space: Space, missing: int, total: int, *, ready: bool) -> None:
-        """Neither the disk nor the service is looked at."""
+        """Checks neither the disk nor the service."""

@@ -1,4 +1,4 @@
-"""The one way from texts to vectors: cache first, then batches to the provider, under one policy and one budget."""
+"""From texts to vectors: cache first, then batches to the provider, under one retry policy and one budget."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from bakeoff_providers.adapter import cache_key
-from bakeoff_providers.base import Fitted, InFiles, ModelCard, Provider, Role, Vectors, checked
+from bakeoff_providers.base import Fitted, InFiles, ModelCard, Provider, Role, Vectors, check_batch
 from numpy.typing import NDArray
 
-from bakeoff.calls.budget import Budget
+from bakeoff.calls.budget import CHARACTERS_PER_TOKEN, Budget, estimate_tokens, price_of, token_estimates
 from bakeoff.calls.key_index import KeyIndex, Keys, Places, keys_of
 from bakeoff.calls.paid import Account, Calls, Request, Sent, Service, Usage
 from bakeoff.calls.retry import RateLimit, RetryPolicy
-from bakeoff.calls.tokens import CHARACTERS_PER_TOKEN, estimated_tokens, price_of, token_estimates
 from bakeoff.core.facts import Fact, fact
 from bakeoff.core.figures import CallTime
 from bakeoff.core.files import TEMPORARY
@@ -29,14 +28,14 @@ from bakeoff.embedding.corpus_chunks import in_blocks
 from bakeoff.embedding.unit import NotingUnit, unit
 from bakeoff.embedding.vector_rows import VectorRows, rows_in_files
 
-WORKERS = 4  # requests to a hosted provider at the same time
-AT_RISK_TEXTS, AT_RISK_USD = 256, 0.01  # a kill loses no more than the larger of these
+WORKERS = 4  # concurrent requests to a hosted provider
+AT_RISK_TEXTS, AT_RISK_USD = 256, 0.01  # a kill loses at most the larger of these
 
 
 def batches(texts: Sequence[str], card: ModelCard, at_once: int = 0) -> Iterator[list[str]]:
-    """As many texts per request as the provider takes, by items and by (estimated) tokens.
+    """Batches as large as the provider accepts, by items and by (estimated) tokens.
 
-    Where `at_once` of them are paid for at the same time, all together stay within what a kill may lose.
+    If `at_once` batches are paid for concurrently, together they stay within what a kill may lose.
     """
     if card.batch_tokens is None and not at_once:
         yield from (list(texts[start : start + card.batch_items]) for start in range(0, len(texts), card.batch_items))
@@ -60,9 +59,9 @@ def batches(texts: Sequence[str], card: ModelCard, at_once: int = 0) -> Iterator
 def corpus_batches(
     texts: Iterable[str], card: ModelCard, at_once: int, block: int, find: Callable[[Keys], Places] | None = None
 ) -> Iterator[list[str]]:
-    """All batches of a corpus as a run asks for them: cut in each block, each text once.
+    """All batches of a corpus as a run requests them: per block, each text once.
 
-    `find` says where a vector is already (−1: nowhere); without it, all are asked for.
+    `find` returns where a vector is stored (−1: nowhere). Without it, all texts are requested.
     """
     seen = KeyIndex()
     for part in in_blocks(texts, block):
@@ -75,14 +74,14 @@ def corpus_batches(
         yield from batches([text for text, first in zip(wanted, new, strict=True) if first], card, at_once)
 
 
-Stored = NDArray[Any]  # texts in a space: where, asked for in this run or not, their tokens, which may be a guess
+Stored = NDArray[Any]  # texts in a space: place, requested in this run or not, tokens (possibly estimated)
 _STORED = np.dtype([("place", "<i8"), ("asked", "?"), ("tokens", "<f4"), ("estimated", "?")])
 _NONE: Places = np.empty(0, dtype=np.int64)
-SAME_FROM = 0.99  # cosine of two vectors that one model gives for one text, whatever it runs on
+SAME_FROM = 0.99  # cosine between two vectors of one model for the same text, on any hardware
 
 
 def vector_service(provider: Provider, role: Role) -> Service[Vectors]:
-    """A provider that is asked for the vectors of texts in one role."""
+    """A provider that embeds texts in one role."""
     card = provider.card
 
     def send(texts: list[str]) -> Sent:
@@ -93,10 +92,10 @@ def vector_service(provider: Provider, role: Role) -> Service[Vectors]:
         name=card.name,
         local=provider.local,
         lacks=lambda count: f"{count} texts or more are",
-        estimate=lambda texts: (estimated_tokens(texts, card.prompt(role)), 0.0),  # the prompt goes with each text
+        estimate=lambda texts: (estimate_tokens(texts, card.prompt(role)), 0.0),  # the prompt is sent with each text
         price=lambda tokens: None if card.price is None and not provider.local else price_of(tokens[0], card),
         send=send,
-        read=lambda batch, texts: checked(batch, texts, card).vectors,
+        read=lambda batch, texts: check_batch(batch, texts, card).vectors,
     )
 
 
@@ -109,14 +108,14 @@ class Embedder:
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     budget: Budget | None = None
     offline: bool = False
-    time_hosted: int = 0  # calls to a paid provider that only serve to time it
+    time_hosted: int = 0  # extra calls to a paid provider, only to time it
     workers: int = WORKERS
     progress: Progress = silent
     rate_limit: RateLimit = field(default_factory=RateLimit)
     calls: Calls = field(init=False)
     single: SingleCalls = field(init=False)
     accounts: Mapping[Role, Account] = field(default_factory=lambda: {role: Account() for role in Role}, init=False)
-    lengths: tuple[float, float] | None = field(default=None, init=False)  # of the documents' vectors read so far
+    lengths: tuple[float, float] | None = field(default=None, init=False)  # shortest and longest document vector so far
     _spaces: dict[Role, Space | None] = field(default_factory=dict, init=False)
     _uncached: dict[Path, Space] = field(default_factory=dict, init=False)
     _elsewhere: KeyIndex = field(default_factory=KeyIndex, init=False)
@@ -129,21 +128,21 @@ class Embedder:
 
     @property
     def usage(self) -> Mapping[Role, Usage]:
-        """What was asked for so far."""
+        """Usage so far."""
         return {role: account.usage for role, account in self.accounts.items()}
 
     @property
     def warnings(self) -> tuple[Fact, ...]:
-        """What the provider's answers gave rise to so far."""
+        """Warnings about the provider's answers so far."""
         return (fact("changed_vectors"),) if self.single.changed else ()
 
     def fit(self, documents: Sequence[str]) -> None:
-        """Lets a provider that learns from the corpus do so."""
+        """Fits a provider that learns from the corpus."""
         if isinstance(self.provider, Fitted):
             self.provider.fit(documents)
 
     def embed(self, texts: Sequence[str], role: Role) -> Vectors:
-        """Unit vectors in the order of the texts; only what the cache lacks is asked of the provider."""
+        """Unit vectors in the order of the texts. Only those missing from the cache are requested."""
         wanted = {text: number for number, text in enumerate(dict.fromkeys(texts))}
         with self._progress(role, len(self.missing(wanted, role))) as advance:
             raw, _ = self.embed_raw(list(wanted), role, advance)
@@ -152,7 +151,7 @@ class Embedder:
         return self._unit(raw) if role is Role.DOCUMENT else unit(raw, self.provider.card.name)
 
     def embed_corpus(self, blocks: Iterable[Sequence[str]], total: int, scratch: Path) -> VectorRows:
-        """The documents, a block of texts at a time, into the cache or, where there is none, into `scratch`."""
+        """Embeds the documents block by block into the cache or, without one, into `scratch`."""
         space, role = self.corpus_space(scratch), Role.DOCUMENT
         if space is None and isinstance(self.provider, InFiles):
             self.provider.ready()
@@ -165,7 +164,7 @@ class Embedder:
         with self._progress(role, total) as advance:
             for block in blocks:
                 wanted = list(dict.fromkeys(block))
-                stored, _ = self._stored(wanted, role, space, advance, total)
+                stored, _ = self._store(wanted, role, space, advance, total)
                 advance(len(block) - int(np.count_nonzero(stored["asked"])))
                 if len(wanted) < len(block):
                     number = {text: at for at, text in enumerate(wanted)}
@@ -176,7 +175,7 @@ class Embedder:
         return VectorRows(space, places, (self._unit,), space.dimensions or 0)
 
     def corpus_space(self, scratch: Path) -> Space | None:
-        """Where the documents' vectors go; None where they are in files already."""
+        """Where the documents' vectors go; None if they are already in files."""
         space = self.space(Role.DOCUMENT)
         if space is None and not isinstance(self.provider, InFiles):
             uncached = VectorCache(scratch, remedy=TEMPORARY).space({"dimensions": None})
@@ -184,14 +183,14 @@ class Embedder:
         return space
 
     def note_asked(self, texts: Sequence[str]) -> None:
-        """Texts that workers ask for in this run: they are counted as asked for, not as cached."""
+        """Counts texts that workers request in this run as requested, not as cached."""
         keys = keys_of(texts)
         self._elsewhere.add(keys, np.zeros(len(keys), dtype=np.int64))
 
     def embed_batches(
         self, plan: Sequence[list[str]], role: Role, space: Space, advance: Advance, to_come: int = 0
     ) -> None:
-        """Batches that were cut before: a part of a corpus is asked for in the very batches that all of it would be.
+        """Embeds prepared batches, so that a part of a corpus uses the same batches as the whole.
 
         `to_come` are the texts of all plans.
         """
@@ -203,31 +202,31 @@ class Embedder:
             self._make_sure(space, int(np.count_nonzero(asked)), to_come, ready=True)
             parts = [Request(texts[a:b], keys[a:b]).rows(asked[a:b]) for a, b in _bounds(plan) if asked[a:b].any()]
             self._obtain(parts, role, space, advance)
-        stored = self._noted(texts, space.find(keys), asked, role, space)
+        stored = self._note_tokens(texts, space.find(keys), asked, role, space)
         self.accounts[role].add(_usage_of([stored], _NONE)[0])
 
     @property
     def asks_anew(self) -> bool:
-        """Whether a query is asked in every round: calls are free, and their speed is what is being measured."""
+        """Whether queries are embedded in every round: calls are free, and their speed is measured."""
         return self.provider.local or (self.provider.free and not self.offline)
 
     def embed_timed(self, text: str, role: Role) -> TimedVector:
-        """One text by itself, and how long that took."""
+        """One text on its own, and how long it took."""
         return self.single.embed(text, role)
 
     def missing(self, texts: Iterable[str], role: Role) -> list[str]:
-        """What a run would have to ask for: the dry run counts these."""
+        """The texts that a run would have to request, for the dry run."""
         space, wanted = self.space(role), list(dict.fromkeys(texts))
         return wanted if space is None else list(compress(wanted, space.find(keys_of(wanted)) < 0))
 
     def close(self) -> None:
-        """Ends the cache's shards and the provider's sessions."""
+        """Closes the cache's shards and the provider's sessions."""
         for space in filter(None, self._spaces.values()):
             space.close()
         self.provider.close()
 
     def space(self, role: Role) -> Space | None:
-        """Where the cache keeps its vectors; None where nothing is kept."""
+        """The cache's space for a role; None if nothing is stored."""
         if self.cache is None:
             return None
         if role not in self._spaces:
@@ -237,7 +236,7 @@ class Embedder:
 
     @property
     def at_once(self) -> int:
-        """How many batches a kill would lose; what runs here costs nothing."""
+        """How many batches a kill would lose. Local calls cost nothing."""
         return 0 if self.provider.local else self.workers
 
     @property
@@ -252,21 +251,21 @@ class Embedder:
         return self.progress(f"{self.provider.card.name}: {role.value} vectors", total)
 
     def embed_raw(self, texts: list[str], role: Role, advance: Advance) -> tuple[Vectors, int | None]:
-        """Distinct texts, as the provider gave them; and the time of the last request, where one was made."""
+        """The provider's vectors for distinct texts, and the time of the last request, if any."""
         if (space := self.space(role)) is None:
             self.accounts[role].add(Usage(asked=len(texts)))
             parts, took = self._obtain(self._requests(texts, keys_of(texts)), role, None, advance)
             return np.concatenate(parts), took
-        stored, took = self._stored(texts, role, space, advance)
-        if took is None:  # another process brought what was not here
+        stored, took = self._store(texts, role, space, advance)
+        if took is None:  # another process delivered the missing ones
             stored["asked"] = False
         self._count([stored], role, space)
         return space.take(stored["place"]), took
 
-    def _stored(
+    def _store(
         self, texts: list[str], role: Role, space: Space, advance: Advance, total: int = 0
     ) -> tuple[Stored, int | None]:
-        """Distinct texts, all of them in the space afterwards. The first that is missing makes sure of the disk."""
+        """Stores distinct texts in the space. The first missing one triggers the disk check."""
         keys, took = keys_of(texts), None
         places = space.find(keys)
         asked = places < 0
@@ -276,10 +275,10 @@ class Embedder:
             _, took = self._obtain(self._requests(missing, keys[asked]), role, space, advance)
             places = space.find(keys)
         asked |= self._elsewhere.find(keys) >= 0
-        return self._noted(texts, places, asked, role, space), took
+        return self._note_tokens(texts, places, asked, role, space), took
 
     def _make_sure(self, space: Space, missing: int, total: int, *, ready: bool) -> None:
-        """Once, before the first request: there is room for all. Where only vectors tell the dimensions, after them."""
+        """Checks once, before the first request, that everything fits. If dimensions are unknown, after it."""
         if space in self._writable:
             return
         if ready:
@@ -289,8 +288,10 @@ class Embedder:
         if dimensions is not None:
             self._writable.append(space)
 
-    def _noted(self, texts: Sequence[str], places: Places, asked: NDArray[Any], role: Role, space: Space) -> Stored:
-        """With the tokens of each text; an estimate where no server had counted them, which is kept as 0."""
+    def _note_tokens(
+        self, texts: Sequence[str], places: Places, asked: NDArray[Any], role: Role, space: Space
+    ) -> Stored:
+        """Adds the tokens of each text: an estimate if the server did not count, which is stored as 0."""
         stored = np.empty(len(places), _STORED)
         stored["place"], stored["asked"], stored["tokens"] = places, asked, space.tokens_of(places)
         stored["estimated"] = unknown = stored["tokens"] == 0
@@ -299,19 +300,19 @@ class Embedder:
         return stored
 
     def _count(self, blockwise: Sequence[Stored], role: Role, space: Space) -> None:
-        """Each text once, however many rows ask for it."""
+        """Counts each text once, however many rows request it."""
         usage, self._counted[role, space] = _usage_of(blockwise, self._counted.get((role, space), _NONE))
         self.accounts[role].add(usage)
 
     def _requests(self, texts: list[str], keys: Keys) -> list[Request]:
-        """Texts that are not there, in batches."""
+        """Missing texts in batches."""
         parts = list(batches(texts, self.provider.card, self.at_once))
         return [Request(part, keys[start:end]) for part, (start, end) in zip(parts, _bounds(parts), strict=True)]
 
     def _obtain(
         self, requests: list[Request], role: Role, space: Space | None, advance: Advance
     ) -> tuple[list[Vectors], int | None]:
-        """Has these in the space, or returns them where there is none; with the time of the last request."""
+        """Puts these into the space, or returns them if there is none, with the time of the last request."""
         came, took, service = dict[str, Vectors](), None, vector_service(self.provider, role)
         for done, got in self.calls.obtain(service, space, requests, self.accounts[role]):
             advance(done)
@@ -328,9 +329,9 @@ def _bounds(parts: Sequence[list[str]]) -> Iterator[tuple[int, int]]:
 
 
 def _usage_of(blockwise: Sequence[Stored], before: Places) -> tuple[Usage, Places]:
-    """Texts that are not among those counted `before`, with what earlier runs paid for them; and all that are counted.
+    """The usage of texts not counted `before`, with what earlier runs paid for them; and all texts counted so far.
 
-    The tokens of texts that were asked for in this run are counted when the answers arrive.
+    Tokens of texts requested in this run are counted when the answers arrive.
     """
     stored = np.concatenate(blockwise)
     distinct, first = np.unique(stored["place"], return_index=True)
@@ -346,7 +347,7 @@ def _usage_of(blockwise: Sequence[Stored], before: Places) -> tuple[Usage, Place
 
 
 class TimedVector(NamedTuple):
-    """A text's vector, the nanoseconds of its call in this run, and the time of the call of an earlier one."""
+    """A text's vector, its call's nanoseconds in this run, and the time of an earlier run's call."""
 
     vector: Vectors
     nanoseconds: int | None = None
@@ -354,29 +355,29 @@ class TimedVector(NamedTuple):
 
 
 class SingleCalls:
-    """Texts that are asked for one by one, for their latency: which calls are made, and whose time is shown.
+    """Texts embedded one by one for their latency: which calls are made, and whose time is shown.
 
-    What runs here is asked every time and counted nowhere, a free provider in every round. A paid one is asked once,
-    and `repeats` times more to time it.
+    Local providers are called every time and not counted, free ones in every round. A paid one is called once, plus
+    `repeats` times to time it.
     """
 
     def __init__(self, embedder: Embedder, repeats: int) -> None:
-        self.changed = False  # a vector was another one when it was asked for again
+        self.changed = False  # a repeated call returned another vector
         self._embedder, self._repeats = embedder, repeats
         self._vectors: dict[tuple[Role, str], Vectors] = {}
-        self._times: dict[tuple[Role, str, int | None], int] = {}  # of paid calls, which the rows of a round share
+        self._times: dict[tuple[Role, str, int | None], int] = {}  # of paid calls, shared by the rows of a round
         self._round: int | None = None
         self._repeated = 0
 
     def begin_round(self, number: int) -> None:
-        """What is asked before the first round is no sample of a warm call."""
+        """Calls before the first round are not samples of warm calls."""
         self._round = number
 
     def embed(self, text: str, role: Role) -> TimedVector:
-        """The vector, with the time of its call in this round, or else that of the call which first brought it."""
+        """The vector, with its call's time in this round, or else that of the call that first delivered it."""
         embedder, now, took = self._embedder, (role, text, self._round), None
         if embedder.provider.local:
-            return self._asked(text, role, Account())
+            return self._ask(text, role, Account())
         if (role, text) not in self._vectors:
             raw, took = embedder.embed_raw([text], role, lambda _: None)
             self._vectors[role, text] = unit(raw, embedder.provider.card.name)[0]
@@ -394,27 +395,27 @@ class SingleCalls:
         return TimedVector(vector, self._times.get(now), kept)
 
     def _may_repeat(self) -> bool:
-        """Before the rounds a single call does, to open the connection for those that follow."""
+        """Before the rounds, one call may repeat, to open the connection for the following ones."""
         if self._round is None:
             return self._repeats > 0 and not self._times
         return self._repeated < self._repeats
 
     def _ask_again(self, text: str, role: Role) -> TimedVector:
-        """One text that was asked for before: a request and its price, but no further text or token of the row's."""
+        """Repeats the call for a text: one more request and its price, but no further text or token of the row."""
         account = Account()
-        found = self._asked(text, role, account)
+        found = self._ask(text, role, account)
         self._embedder.accounts[role].add(replace(account.usage, tokens=0.0, truncated=0, estimated=False))
         self._keep(text, role, found.nanoseconds)
         self.changed |= bool(self._vectors[role, text] @ found.vector < SAME_FROM)
         return found
 
-    def _asked(self, text: str, role: Role, account: Account) -> TimedVector:
+    def _ask(self, text: str, role: Role, account: Account) -> TimedVector:
         provider = self._embedder.provider
         got = self._embedder.calls.send(vector_service(provider, role), [text], account)
         return TimedVector(unit(got.values, provider.card.name)[0], got.nanoseconds)
 
     def _keep(self, text: str, role: Role, took: int | None) -> None:
-        """With the vector, for later runs; not that of the cold call."""
+        """Stores the time with the vector for later runs, except that of the cold call."""
         space = self._embedder.space(role)
         if took is not None and space is not None and self._round is not None:
             space.note_time(text, call_time(took))

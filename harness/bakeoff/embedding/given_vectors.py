@@ -1,4 +1,4 @@
-"""Document vectors that came with a task: they are used as they are, and only the other texts are embedded."""
+"""Document vectors that come with a task: used as they are, only other texts are embedded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bakeoff_providers.base import EmbeddingBatch, Provider, Role, Vectors
 
 @dataclass(frozen=True, slots=True)
 class GivenVectors:
-    """A file of vectors that one model made elsewhere: the row of each text that it has."""
+    """A file of vectors made elsewhere by one model, with the row of each text."""
 
     file: Path
     rows: Mapping[str, int]
@@ -22,7 +22,7 @@ class GivenVectors:
 
 
 class WithGivenVectors(Provider):
-    """A provider that takes the documents of a file from there; the file is part of its identity."""
+    """A provider that takes document vectors from a file, which is part of its identity."""
 
     def __init__(self, provider: Provider, given: GivenVectors) -> None:
         self.inner, self.given, self.card = provider, given, provider.card
@@ -35,23 +35,23 @@ class WithGivenVectors(Provider):
             return hashlib.file_digest(stream, "sha256").hexdigest()[:32]
 
     def identity(self, role: Role) -> dict[str, str | int | float | bool | None]:
-        """Documents depend on the file, too."""
+        """The file is part of a document's identity."""
         return self.inner.identity(role) | ({"given": self._print} if role is Role.DOCUMENT else {})
 
     def code(self) -> dict[str, str] | None:
-        """That of the provider itself."""
+        """The provider's own."""
         return self.inner.code()
 
     def count_tokens(self, text: str) -> int:
-        """As the provider counts."""
+        """The provider's count."""
         return self.inner.count_tokens(text)
 
     def context_tokens(self) -> int | None:
-        """As the provider reads."""
+        """The provider's context length."""
         return self.inner.context_tokens()
 
     def embed(self, texts: Sequence[str], role: Role) -> EmbeddingBatch:
-        """From the file what it has, from the provider the rest."""
+        """Vectors from the file if it has them, the rest from the provider."""
         rows = self.given.rows if role is Role.DOCUMENT else {}
         others = [text for text in texts if text not in rows]
         if len(others) == len(texts):
@@ -62,9 +62,9 @@ class WithGivenVectors(Provider):
         return EmbeddingBatch(np.array(vectors, dtype=np.float32), asked.tokens, asked.truncated)
 
     def ready(self) -> None:
-        """The provider embeds the queries."""
+        """Checks the provider, which embeds the queries."""
         self.inner.ready()
 
     def close(self) -> None:
-        """Lets go of what the provider holds."""
+        """Closes the provider."""
         self.inner.close()

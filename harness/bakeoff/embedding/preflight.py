@@ -1,4 +1,4 @@
-"""What will weaken a row, reported before it is paid for, with the remedy."""
+"""Warnings about a row before it is paid for, with remedies."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import xxhash
 from bakeoff_providers.base import Provider, Role
 from bakeoff_providers.cards import family_prompts
 
-from bakeoff.calls.tokens import estimated_tokens
+from bakeoff.calls.budget import estimate_tokens
 from bakeoff.core.facts import SOME, Fact, Remark, fact
 from bakeoff.core.task import Document, Task, document_blocks
 
 TOO_LONG = "too_long"
-_ASKED = 50  # texts of a sort whose tokens are counted before anything is embedded
-_ENDS = 8  # tokens that a model may add at the ends
-_ROUNDING = 0.01  # float16 models answer lengths this far from 1; not worth a warning
+_ASKED = 50  # texts per group whose tokens are counted in advance
+_ENDS = 8  # special tokens that a model may add
+_ROUNDING = 0.01  # float16 models are this far from length 1; no warning
 
 
 def task_warnings(task: Task) -> list[Remark]:
-    """What its files say, and duplicate documents: who finds one of them and not the other is scored unfairly."""
+    """Remarks on the task's files, and duplicate documents: finding one but not the other is scored unfairly."""
     each = chain.from_iterable(map(_prints, document_blocks(task.documents)))
     prints = np.fromiter(each, dtype=np.uint64, count=len(task.documents))
     order = np.argsort(prints, kind="stable")
@@ -32,7 +32,7 @@ def task_warnings(task: Task) -> list[Remark]:
     originals: list[str] = []
     for document in (task.documents[int(number)] for number in np.sort(suspects)):
         if not document.whole():
-            continue  # known by its id alone
+            continue  # has an id only
         original = first.setdefault(f"{document.title}\n{document.text}", document.id)
         if original != document.id:
             twins.append(document.id)
@@ -43,13 +43,13 @@ def task_warnings(task: Task) -> list[Remark]:
 
 
 def _prints(documents: Sequence[Document]) -> list[int]:
-    """Eight bytes that stand for each document: equal ones are then compared as a whole."""
+    """An eight-byte hash of each document. Equal hashes are then compared in full."""
     texts = [f"{document.title}\n{document.text}".encode(errors="surrogatepass") for document in documents]
     return list(map(xxhash.xxh3_64_intdigest, texts))
 
 
 def provider_warnings(provider: Provider, texts: int, long: int) -> list[Fact]:
-    """What the model's card says about so many texts, of which so many are too long for it."""
+    """Warnings from the model's card about these texts, of which `long` are too long."""
     card, warnings = provider.card, list[Fact]()
     if provider.code() is None:
         warnings.append(fact("no_revision", model=card.name))
@@ -62,18 +62,18 @@ def provider_warnings(provider: Provider, texts: int, long: int) -> list[Fact]:
 
 
 def truncation_warnings(provider: Provider, cut: int, texts: int, already: Sequence[Fact]) -> list[Fact]:
-    """What the model had to cut, where nothing was said before."""
+    """A warning about truncated texts, unless one was given before."""
     if not cut or provider.context_tokens() is None or any(warning.id == TOO_LONG for warning in already):
         return []
     return [_too_long(provider, cut, texts, estimated=False)]
 
 
 def _too_long(provider: Provider, long: int, texts: int, *, estimated: bool) -> Fact:
-    """With chunks that the model reads whole; in bytes where its tokenizer is not here, as no text has more tokens."""
+    """Suggests a chunk size that the model reads whole. In bytes without a tokenizer: tokens never exceed bytes."""
     context = provider.context_tokens() or 0
     size, unit = context, "tokens"
     if not provider.own_tokens:
-        size, unit = max(1, size - _ENDS - len(provider.card.prompted("", Role.DOCUMENT).encode())), "bytes"
+        size, unit = max(1, size - _ENDS - len(provider.card.apply_prompt("", Role.DOCUMENT).encode())), "bytes"
     return fact(
         TOO_LONG,
         model=provider.card.name,
@@ -87,9 +87,9 @@ def _too_long(provider: Provider, long: int, texts: int, *, estimated: bool) -> 
 
 
 def too_long(provider: Provider, texts: Sequence[str]) -> int:
-    """About how many texts are too long; where the tokenizer is here, it is asked about the first that seem so.
+    """About how many texts are too long. A local tokenizer checks the first candidates.
 
-    It is asked about those that may be, too: names, code and numbers make more tokens than their length tells.
+    Borderline texts are checked too: names, code and numbers have more tokens than their length suggests.
     """
     context = provider.context_tokens()
     if context is None:
@@ -105,7 +105,7 @@ def too_long(provider: Provider, texts: Sequence[str]) -> int:
 
 @dataclass(slots=True)
 class _Counted:
-    """Texts that seem alike, and what the tokenizer says of the first of them."""
+    """Texts of similar length, and what the tokenizer says about the first of them."""
 
     texts: int = 0
     asked: int = 0
@@ -122,13 +122,13 @@ class _Counted:
 
 
 def _likely_tokens(text: str) -> float:
-    """Four letters of English each; a sign of another script is about one."""
+    """Four letters of English per token; about one character of other scripts."""
     plain = len(text.encode("ascii", "ignore"))
-    return estimated_tokens([text[:plain]]) + len(text) - plain
+    return estimate_tokens([text[:plain]]) + len(text) - plain
 
 
 def vector_warnings(shortest: float, longest: float) -> list[Fact]:
-    """Lengths that differ from 1: here they are normalised, in production somebody must do it too."""
+    """Vector lengths other than 1. They are normalised here, and must be in production too."""
     if abs(shortest - 1) <= _ROUNDING and abs(longest - 1) <= _ROUNDING:
         return []
     return [fact("vector_lengths", shortest=shortest, longest=longest)]

@@ -1,9 +1,8 @@
-"""A vector shard: rows of float32 in one file that can be mapped, and a manifest beside it.
+"""A vector shard: float32 rows in one mappable file, and a manifest beside it.
 
-`NAME.f32` holds nothing but the rows. `NAME.manifest` begins with the identity and the dimension; then it has one
-record per batch: keys, tokens, and the checksum of the batch's rows. Rows are written first and the record makes them
-count, so a process that is killed leaves at most some rows that no record names. Other records hold the time of a call
-that brought one text's vector.
+`NAME.f32` holds only rows. `NAME.manifest` starts with the identity and the dimension, then has one record per batch:
+keys, tokens, and the checksum of the batch's rows. Rows are written first and count once their record is written. A
+killed process leaves at most some rows without a record. Other records hold the time of a call for one text.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ import xxhash
 from bakeoff_providers.base import Vectors
 
 from bakeoff.calls.key_index import Keys, Places, keys_from
-from bakeoff.calls.locks import locked
+from bakeoff.calls.locks import take_lock
 from bakeoff.core.figures import CallTime
 from bakeoff.core.files import write_all
 from bakeoff.core.hashing import KEY_BYTES, Identity
@@ -37,23 +36,23 @@ ROWS, MANIFEST = ".f32", ".manifest"
 _HEAD_MAGIC, _MAGIC, _TIME_MAGIC = b"BKS1", b"BKR1", b"BKT1"
 _HEAD = struct.Struct("<4sIQ")  # magic, length of the description, its checksum
 _RECORD = struct.Struct("<4sIQQQ")  # magic, rows, first row, checksum of the rows, checksum of the keys and tokens
-# A time's record has the same head: magic, length of the body, 0, 0, checksum of the body (key, CallTime as JSON).
+# A time record has the same head: magic, length of the body, 0, 0, checksum of the body (key, CallTime as JSON).
 _CHECK = struct.Struct("<Q")  # checksum of the record's own head
-_MAPPED_AT_ONCE = 1 << 26  # bytes that are mapped to be checked
-_OPEN_AT_ONCE = 16  # shards whose files are open for reading: a space of thousands needs no more descriptors
+_MAPPED_AT_ONCE = 1 << 26  # bytes mapped per check
+_OPEN_AT_ONCE = 16  # shards open for reading; a space may have thousands
 
 Tokens = npt.NDArray[np.float32]
 
 
 class Description(msgspec.Struct, frozen=True):
-    """What a manifest says before its first record."""
+    """The start of a manifest."""
 
     identity: dict[str, str | int | float | bool | None]
     dimensions: int
 
 
 class Batch(NamedTuple):
-    """One sound record: the keys of consecutive rows, from `start` on."""
+    """One valid record: the keys of consecutive rows, from `start` on."""
 
     start: int
     keys: Keys
@@ -61,12 +60,12 @@ class Batch(NamedTuple):
 
 
 def checksum(data: bytes | memoryview) -> int:
-    """64 bits; at this speed every byte can be checked whenever a space is opened."""
+    """A 64-bit checksum, fast enough to check every byte whenever a space is opened."""
     return xxhash.xxh3_64_intdigest(data)
 
 
 class ShardWriter:
-    """Appends batches to a shard of its own, which stays locked until it is closed: nobody deletes it meanwhile."""
+    """Appends batches to its own shard, locked until it is closed, so that nobody deletes it meanwhile."""
 
     def __init__(self, folder: Path, identity: Identity, dimensions: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -74,15 +73,15 @@ class ShardWriter:
         self.dimensions = dimensions
         self._rows = 0
         self._manifest_end = 0
-        flags, mode = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666  # less the user's umask
+        flags, mode = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666  # minus the user's umask
         self._manifest = os.open(self.stem.with_name(self.stem.name + MANIFEST), flags, mode)
-        locked(self._manifest)
+        take_lock(self._manifest)
         self._vectors = os.open(self.stem.with_name(self.stem.name + ROWS), flags, mode)
         text = msgspec.json.encode(Description(dict(identity), dimensions))
         self._write_manifest(_HEAD.pack(_HEAD_MAGIC, len(text), checksum(text)) + text)
 
     def append(self, keys: bytes, tokens: Tokens, vectors: Vectors) -> int:
-        """Writes one batch and returns its first row; when it returns, the batch outlives this process."""
+        """Writes a batch and returns its first row. When it returns, the batch outlives this process."""
         rows = np.ascontiguousarray(vectors, dtype="<f4")
         body = keys + np.ascontiguousarray(tokens, dtype="<f4").tobytes()
         start = self._rows
@@ -93,13 +92,13 @@ class ShardWriter:
         return start
 
     def append_time(self, key: bytes, time: CallTime) -> None:
-        """Writes how long the call for this key took."""
+        """Records how long the call for this key took."""
         body = key + msgspec.json.encode(time)
         head = _RECORD.pack(_TIME_MAGIC, len(body), 0, 0, checksum(body))
         self._write_manifest(head + _CHECK.pack(checksum(head)) + body)
 
     def close(self) -> None:
-        """Ends the shard and its lock."""
+        """Closes the shard and its lock."""
         os.close(self._vectors)
         os.close(self._manifest)
 
@@ -110,7 +109,7 @@ class ShardWriter:
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class Shard:
-    """A shard as its readers see it: what its manifest has named so far, and its rows."""
+    """A shard for reading: the records of its manifest so far, and its rows."""
 
     stem: Path
     description: Description | None = None
@@ -119,7 +118,7 @@ class Shard:
     _length: int = 0
     _handle: _Handle | None = None
     _mapped: npt.NDArray[np.float32] | None = None
-    times: dict[bytes, CallTime] = field(default_factory=dict)  # by key, of calls that brought a vector
+    times: dict[bytes, CallTime] = field(default_factory=dict)  # by key, of calls that delivered a vector
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process opens the files itself."""
@@ -127,21 +126,21 @@ class Shard:
 
     @property
     def torn(self) -> bool:
-        """Whether the manifest ends within a record, cut off by a kill or just being written, or has a damaged head."""
+        """Whether the manifest ends within a record (killed or being written) or has a damaged head."""
         return self._read_to < self._length
 
     def mark(self) -> tuple[Description | None, int]:
-        """What its head says, and how far it was read."""
+        """Its description, and how far it was read."""
         return self.description, self._read_to
 
-    def grown(self) -> bool:
-        """Whether the manifest has another length than when it was read last, or ended within a record then.
+    def has_grown(self) -> bool:
+        """Whether the manifest's length has changed since it was last read, or it ended within a record.
 
-        It is opened for that: a network file system may answer for a path with what it knew a minute ago.
+        The file is opened for this, because a network file system may serve stale attributes for a path.
         """
         try:
             handle = os.open(f"{self.stem}{MANIFEST}", os.O_RDONLY | getattr(os, "O_BINARY", 0))
-        except FileNotFoundError:  # pruned by somebody else
+        except FileNotFoundError:  # pruned by another process
             return False
         try:
             return os.fstat(handle).st_size != self._length or self.torn
@@ -149,13 +148,13 @@ class Shard:
             os.close(handle)
 
     def new_batches(self, *, trusted: bool = False) -> Iterator[Batch]:
-        """The sound records since the last call. `trusted` are rows that this process has written itself."""
-        self.close()  # a copy that has grown is another file
+        """The valid records since the last call. `trusted` rows were written by this process."""
+        self.close()  # a copy that has grown is a new file
         try:
             with self.stem.with_name(self.stem.name + MANIFEST).open("rb") as file:
                 file.seek(self._read_to)
                 data = file.read()
-        except FileNotFoundError:  # pruned by somebody else
+        except FileNotFoundError:  # pruned by another process
             return
         self._length = self._read_to + len(data)
         at = 0
@@ -163,7 +162,7 @@ class Shard:
             at = self._read_head(data)
             if self.description is None:
                 return
-        rows_file = None if trusted else self._rows_file()  # stays open until all was checked
+        rows_file = None if trusted else self._rows_file()  # stays open until everything is checked
         window = _Window(None if rows_file is None else rows_file.number)
         while at + _RECORD.size + _CHECK.size <= len(data):
             head = data[at : at + _RECORD.size]
@@ -174,7 +173,7 @@ class Shard:
             end = begin + rows * (1 if is_time else KEY_BYTES + 4)
             if magic not in (_MAGIC, _TIME_MAGIC) or checksum(head) != check:
                 self.damaged += 1
-                following = data.find(_MAGIC, at + 1)  # the record after a damaged head may be sound
+                following = data.find(_MAGIC, at + 1)  # the record after a damaged head may be valid
                 if following < 0:
                     self._read_to = self._length
                     return
@@ -203,7 +202,7 @@ class Shard:
             view, offset = view[done:], offset + done
 
     def rows(self, numbers: npt.NDArray[np.int64]) -> Vectors:
-        """Rows picked one by one, through the map."""
+        """Single rows, through the map."""
         mapped = self._mapped
         if mapped is None or len(mapped) <= int(numbers.max()):
             flat = np.memmap(self.stem.with_name(self.stem.name + ROWS), dtype="<f4", mode="r")
@@ -214,18 +213,18 @@ class Shard:
 
     @property
     def dimensions(self) -> int:
-        """How long its rows are."""
+        """The length of its rows."""
         assert self.description is not None
         return self.description.dimensions
 
     def row_bytes(self) -> int:
-        """The size of its rows' file."""
+        """The size of the rows' file."""
         with contextlib.suppress(OSError):
             return self.stem.with_name(self.stem.name + ROWS).stat().st_size
         return 0
 
     def close(self) -> None:
-        """Lets the files go; whoever is reading them has them until he is done."""
+        """Closes the files. Current readers keep them until they are done."""
         self._mapped = self._handle = None
 
     def _file(self) -> _Handle:
@@ -246,19 +245,19 @@ class Shard:
         magic, length, check = _HEAD.unpack_from(data)
         text = data[_HEAD.size : _HEAD.size + length]
         if magic != _HEAD_MAGIC or checksum(text) != check:
-            return 0  # being written, or damaged: without a dimension the rows are only bytes
+            return 0  # being written, or damaged: without a dimension, the rows are just bytes
         with contextlib.suppress(msgspec.DecodeError):
             self.description = msgspec.json.decode(text, type=Description)
         return _HEAD.size + int(length)
 
     def _sound(self, start: int, rows: int, expected: int, window: _Window) -> bool:
-        """Whether the rows are what was written."""
+        """Whether the rows match their checksum."""
         part = window.bytes(start * self.dimensions * 4, (start + rows) * self.dimensions * 4)
         return part is not None and checksum(part) == expected
 
 
 class _Handle:
-    """A file open for reading, closed when nobody has it any more."""
+    """A file open for reading, closed on garbage collection."""
 
     __slots__ = ("number",)
 
@@ -271,12 +270,12 @@ class _Handle:
             os.close(self.number)
 
 
-_open: dict[int, weakref.ref[Shard]] = {}  # the one that was read last comes last
+_open: dict[int, weakref.ref[Shard]] = {}  # most recently read last
 _open_lock = threading.Lock()
 
 
 def _keep_open(shard: Shard) -> None:
-    """Notes that this shard is being read; the one that was not read for longest lets its files go."""
+    """Marks this shard as being read. The least recently read one closes its files."""
     with _open_lock:
         _open.pop(id(shard), None)
         _open[id(shard)] = weakref.ref(shard)
@@ -286,7 +285,7 @@ def _keep_open(shard: Shard) -> None:
 
 
 class _Window:
-    """The part of a file that is being checked, mapped: nothing is copied, and what was checked is let go."""
+    """The part of a file being checked, mapped without a copy and released afterwards."""
 
     def __init__(self, handle: int | None) -> None:
         self._handle = handle
@@ -295,7 +294,7 @@ class _Window:
         self._view = memoryview(b"")
 
     def bytes(self, start: int, stop: int) -> memoryview | None:
-        """This part; None where the file has not so much."""
+        """This part; None if the file is shorter."""
         if stop > self._size or self._handle is None:
             return None
         if start == stop:
@@ -305,25 +304,25 @@ class _Window:
             self._stop = min(self._size, max(stop, self._start + _MAPPED_AT_ONCE))
             length = self._stop - self._start
             mapped = mmap.mmap(self._handle, length, access=mmap.ACCESS_READ, offset=self._start)
-            self._view = memoryview(mapped)  # the part before is let go with its view
+            self._view = memoryview(mapped)  # releases the previous part with its view
         return self._view[start - self._start : stop - self._start]
 
 
 ROW_BITS = 40  # a place is the shard's number above, the row below
 _CACHE_LINE = 64  # bytes
-_SCATTERED = 8  # runs of consecutive rows that are shorter on average are picked through the map
+_SCATTERED = 8  # shorter runs of consecutive rows, on average, are read one by one
 
 
 @dataclass(frozen=True, slots=True)
 class ShardRows:
-    """Shards in the order that places count them in."""
+    """Shards in the order that places refer to."""
 
     shards: Sequence[Shard]
     dimensions: int
 
     def take(self, places: Places) -> Vectors:
-        """The vectors at these places, as they came from the provider."""
-        vectors = _aligned(len(places), self.dimensions)
+        """The vectors at these places, as the provider returned them."""
+        vectors = _allocate(len(places), self.dimensions)
         breaks = np.flatnonzero(places[1:] - places[:-1] != 1) + 1
         if len(places) < _SCATTERED * (len(breaks) + 1):
             self._pick(places, vectors)
@@ -334,7 +333,7 @@ class ShardRows:
         return vectors
 
     def _pick(self, places: Places, vectors: Vectors) -> None:
-        """One by one, shard by shard, in the order of rows: each page of a file is touched once."""
+        """Row by row, shard by shard, in file order, so that each page is touched once."""
         order = np.argsort(places, kind="stable")
         for group in np.split(order, np.flatnonzero(np.diff(places[order] >> ROW_BITS)) + 1):
             if len(group):
@@ -342,8 +341,8 @@ class ShardRows:
                 vectors[group] = shard.rows(places[group] & ((1 << ROW_BITS) - 1))
 
 
-def _aligned(rows: int, dimensions: int) -> Vectors:
-    """Room for vectors from the start of a cache line on: a file's pages are copied there a third quicker."""
+def _allocate(rows: int, dimensions: int) -> Vectors:
+    """An array aligned to cache lines, into which file pages are copied a third faster."""
     room = np.empty(rows * dimensions + _CACHE_LINE // 4, dtype=np.float32)
     start = -room.ctypes.data % _CACHE_LINE // 4
     return room[start : start + rows * dimensions].reshape(rows, dimensions)

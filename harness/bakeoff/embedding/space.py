@@ -1,7 +1,7 @@
-"""The vectors of one identity (everything that shapes a vector but its text): a folder of shards.
+"""The vectors of one identity (all that shapes a vector but its text): a folder of shards.
 
-Each process writes shards of its own, so readers need no lock. What another process has written is seen by looking
-again, and what it is asking for right now is known by its claims.
+Each process writes its own shards, so readers need no lock. They refresh to see what others have written, and claims
+show what others are requesting.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from bakeoff_providers.errors import BakeoffError, EmbeddingFailed, InputError
 from bakeoff.calls.key_index import KeyIndex, Keys, Places, keys_of
 from bakeoff.calls.locks import Claims, InUse
 from bakeoff.core.figures import CallTime
-from bakeoff.core.files import check_room, needs_room, read_json, write_json
+from bakeoff.core.files import check_free_space, explain_full_disk, read_json, write_json
 from bakeoff.core.hashing import Identity, text_key
 from bakeoff.core.progress import steps
 from bakeoff.embedding.shards import MANIFEST, ROW_BITS, ROWS, Batch, Description, Shard, ShardRows, ShardWriter, Tokens
 
 IDENTITY, IN_USE = "identity.json", "in-use.lock"
-_RECORD = 1024  # vectors in a record that rewriting makes
-_UNKNOWN_DIMENSIONS = 4096  # what is reckoned with where nobody has said
+_RECORD = 1024  # vectors per rewritten record
+_UNKNOWN_DIMENSIONS = 4096  # assumed if unknown
 REMEDY = "make room, set BAKEOFF_HOME to a folder on another disk, or run with --no-cache"
 
 
-Known = Mapping[str, tuple[Description | None, int]]  # of a shard by name: what it holds, and how far it was read
+Known = Mapping[str, tuple[Description | None, int]]  # by shard name: its description, and how far it was read
 
 
 class Space:
-    """Read when opened; what is put is there at once, and on disk when `put` returns."""
+    """A space, read when opened. Vectors are available at once, and on disk when `put` returns."""
 
     def __init__(
         self,
@@ -49,11 +49,10 @@ class Space:
         dimensions: int | None = None,
         remedy: str = REMEDY,
     ) -> None:
-        """`complete` are further folders of this space that nobody writes to any more: they are only read.
+        """`complete` are further folders of this space that nobody writes any more: read-only.
 
-        Who has the folder for himself, because he rewrites it, does not share it. What is `known` is not looked at;
-        `dimensions` are then those of its vectors, where the identity says none.
-        `remedy` is said where the disk is full.
+        `shared=False`: exclusive access, for rewriting. `known` shards are not read again; `dimensions` are then those
+        of their vectors, if the identity has none. `remedy` is for a full disk.
         """
         self.folder, self.identity, self._remedy = folder, dict(identity), remedy
         fixed = identity.get("dimensions")
@@ -62,14 +61,14 @@ class Space:
         self._in_use = InUse(folder / IN_USE) if shared else None
         self._index = KeyIndex()
         self._shards: list[Shard] = []
-        self._known: set[str] = set()  # the paths of their manifests
+        self._known: set[str] = set()  # paths of their manifests
         self._tokens: list[Tokens] = []
         self._writer: ShardWriter | None = None
-        self._own: int | None = None  # the number of the shard that is being written here
-        self._written: set[int] = set()  # and of all that were
-        self._ended: set[int] = set()  # those of folders that nobody writes to, once they are read
+        self._own: int | None = None  # number of the shard being written here
+        self._written: set[int] = set()  # numbers of all shards written here
+        self._ended: set[int] = set()  # fully read shards of read-only folders
         self._foreign = 0  # batches of another dimension
-        self._room_for = 0  # vectors that there was room for
+        self._room_for = 0  # vectors that were checked to fit
         self._hold()
         for name, (description, read_to) in known.items():
             self._add_shard(Shard(folder / name, description, 0, read_to, read_to))
@@ -81,7 +80,7 @@ class Space:
 
     @property
     def damaged(self) -> int:
-        """Records that can't be used: pruning removes them."""
+        """The number of unusable records, which pruning removes."""
         others = (shard for number, shard in enumerate(self._shards) if number not in self._written)
         return self._foreign + sum(shard.damaged + shard.torn for shard in others)
 
@@ -92,33 +91,33 @@ class Space:
         return bool(self.find(keys_of([text]))[0] >= 0)
 
     def find(self, keys: Keys) -> Places:
-        """Where the vector of each key is; −1 for those that are not here."""
+        """The place of each key's vector; −1 if missing."""
         return self._index.find(keys)
 
     def places(self) -> Places:
-        """Where everything is, in the order in which it was written."""
+        """All places, in the order of writing."""
         return self._index.all()[1]
 
     def get(self, texts: Sequence[str]) -> tuple[Vectors, float]:
-        """The vectors of texts that are all here, and the tokens that were paid for them."""
+        """The vectors of texts that are all here, and the tokens paid for them."""
         places = self.find(keys_of(texts))
         return self.take(places), float(self.tokens_of(places).sum(dtype=np.float64))
 
     def take(self, places: Places) -> Vectors:
-        """The vectors at these places, as they came from the provider."""
+        """The vectors at these places, as the provider returned them."""
         return self.rows().take(places)
 
-    def known(self) -> Known:
-        """How far the shards of this folder were read: another process that needs only what is new begins there."""
+    def collect_marks(self) -> Known:
+        """How far this folder's shards were read, so that another process can start there."""
         others = [shard for number, shard in enumerate(self._shards) if number not in self._written]
         return {shard.stem.name: shard.mark() for shard in others if shard.stem.parent == self.folder}
 
     def rows(self) -> ShardRows:
-        """What is here now, to be read only; it can be sent to another process that sees the same files."""
+        """The current content, read-only, for sending to another process that sees the same files."""
         return ShardRows(self._shards, self.dimensions or 0)
 
     def tokens_of(self, places: Places) -> Tokens:
-        """What was paid for each of these."""
+        """The tokens paid for each."""
         numbers, rows = places >> ROW_BITS, places & ((1 << ROW_BITS) - 1)
         tokens = np.empty(len(places), dtype="<f4")
         order = np.argsort(numbers, kind="stable")
@@ -128,13 +127,13 @@ class Space:
         return tokens
 
     def put(self, texts: Sequence[str], vectors: Vectors, tokens: int | None, keys: Keys | None = None) -> None:
-        """Appends one batch. Tokens are reported for a batch; each text is charged by its length."""
+        """Appends a batch. Tokens are reported per batch and split by the texts' lengths."""
         lengths = np.maximum(np.fromiter(map(len, texts), dtype=np.float64, count=len(texts)), 1)
         shares = (lengths / lengths.sum() * (tokens or 0)).astype("<f4")
         self.append(keys_of(texts) if keys is None else keys, shares, vectors)
 
     def append(self, keys: Keys, tokens: Tokens, vectors: Vectors) -> None:
-        """Appends one batch whose keys are known; the first vector of a space fixes its dimension."""
+        """Appends a batch with known keys. The first vector of a space fixes its dimension."""
         dimensions = int(vectors.shape[1])
         if self.dimensions not in (None, dimensions):
             raise EmbeddingFailed(
@@ -142,7 +141,7 @@ class Space:
                 "nothing of this batch was kept"
             )
         self.dimensions = dimensions
-        with needs_room(self.folder, self._remedy):
+        with explain_full_disk(self.folder, self._remedy):
             self._append(keys, tokens, vectors)
 
     def _append(self, keys: Keys, tokens: Tokens, vectors: Vectors) -> None:
@@ -160,30 +159,30 @@ class Space:
         return self._writer, self._own
 
     def call_time(self, text: str) -> CallTime | None:
-        """How long the call took that first brought this text's vector; None where nobody timed it."""
+        """How long the call that first delivered this text's vector took; None if it was not timed."""
         key = text_key(text)
         return min((shard.times[key] for shard in self._shards if key in shard.times), key=lambda t: t.at, default=None)
 
     def note_time(self, text: str, time: CallTime) -> None:
-        """Keeps the first time of a text whose vector is here."""
+        """Stores the first time of a text whose vector is here."""
         if self.call_time(text) is None:
             self._append_time(text_key(text), time)
 
     def _append_time(self, key: bytes, time: CallTime) -> None:
         assert self.dimensions is not None
-        with needs_room(self.folder, self._remedy):
+        with explain_full_disk(self.folder, self._remedy):
             writer, own = self._own_shard(self.dimensions)
             writer.append_time(key, time)
         self._shards[own].times[key] = time
 
     def refresh(self) -> None:
-        """Takes in what other processes have written since the last look."""
+        """Reads what other processes have written since the last call."""
         self._hold()
         self._find_shards(self.folder)
         fresh = [
-            (number, _checked(shard))
+            (number, _check_shard(shard))
             for number, shard in enumerate(self._shards)
-            if number not in self._written and number not in self._ended and shard.grown()
+            if number not in self._written and number not in self._ended and shard.has_grown()
         ]
         if self.dimensions is None:
             rows: Counter[int] = Counter()
@@ -200,9 +199,9 @@ class Space:
                 self._remember(number, batches)
 
     def check_writable(self, vectors: int, dimensions: int | None = None) -> None:
-        """Makes sure, once for so many, that vectors can be kept, before anything is asked or paid for.
+        """Checks once for this many that vectors can be stored, before anything is requested or paid for.
 
-        `dimensions` are those that the model promises, for as long as nothing is here.
+        `dimensions` are those that the model promises, as long as the space is empty.
         """
         if vectors <= self._room_for:
             return
@@ -216,18 +215,18 @@ class Space:
         finally:
             with contextlib.suppress(OSError):
                 trial.unlink()
-        check_room(self.folder, needed, "vectors", self._remedy)
+        check_free_space(self.folder, needed, "vectors", self._remedy)
         self._room_for = vectors
 
     def batches(self) -> Iterator[tuple[Keys, Tokens, Vectors]]:
-        """Everything once, in the order in which it was written."""
+        """Everything once, in the order of writing."""
         keys, places = self._index.all()
         for start in range(0, len(keys), _RECORD):
             part = places[start : start + _RECORD]
             yield keys[start : start + _RECORD], self.tokens_of(part), self.take(part)
 
     def rewrite(self) -> None:
-        """Puts everything that is known into one new shard, each vector once."""
+        """Writes everything into one new shard, each vector once."""
         times = {key: time for shard in self._shards for key, time in shard.times.items()}
         for keys, tokens, vectors in self.batches():
             self.append(keys, tokens, vectors)
@@ -236,7 +235,7 @@ class Space:
         self.close()
 
     def close(self) -> None:
-        """Ends this process's shard and its claims, and lets the files go."""
+        """Closes this process's shard, its claims and all files."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None
@@ -247,7 +246,7 @@ class Space:
             self._in_use.close()
 
     def end_shard(self) -> list[Path]:
-        """Ends the files that are being written, and says which: the next batch begins others."""
+        """Closes the files being written and returns them. The next batch starts new ones."""
         if self._writer is None:
             return []
         self._writer.close()
@@ -256,7 +255,7 @@ class Space:
         return [stem.with_name(stem.name + ROWS), stem.with_name(stem.name + MANIFEST), self.folder / IDENTITY]
 
     def _hold(self) -> None:
-        """From its first look on, nobody deletes what was seen here."""
+        """Holds the folder before reading it, so that nobody deletes what was seen."""
         if self._in_use is not None:
             self._in_use.hold()
 
@@ -290,8 +289,8 @@ class Space:
         write_json(self.folder / IDENTITY, self.identity)
 
 
-def _checked(shard: Shard) -> list[Batch]:
-    """What is new in a shard; every byte of its rows is looked at, and for gigabytes that takes seconds."""
+def _check_shard(shard: Shard) -> list[Batch]:
+    """The new batches of a shard. Every byte is checked, which takes seconds for gigabytes."""
     batches, done = [], 0
     with steps("cached vectors: MB checked", shard.row_bytes() >> 20) as advance:
         for batch in shard.new_batches():
@@ -302,7 +301,7 @@ def _checked(shard: Shard) -> list[Batch]:
 
 
 def read_identity(folder: Path) -> Identity | None:
-    """What the space was made for; from a shard where the file itself is missing or damaged."""
+    """The identity of a space; from a shard if the file itself is missing or damaged."""
     with contextlib.suppress(BakeoffError):
         return read_json(folder / IDENTITY, dict[str, str | int | float | bool | None])
     for manifest in sorted(folder.glob(f"*{MANIFEST}")):

@@ -1,7 +1,7 @@
-"""Vectors of tokens: for each text as many rows as it has tokens, in a space of their own in the cache.
+"""Token vectors: one row per token of a text, in their own space of the cache.
 
-A text's first row has the text's key, and the count of its rows where other spaces have the tokens that were paid; the
-rows after it have the same key with their number added.
+A text's first row has the text's key. Its token count is the number of rows, where other spaces store the tokens paid
+for. Later rows have the same key plus their number.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.corpus_chunks import in_blocks
 from bakeoff.embedding.space import Space
 
-BATCH = 64  # texts in one call: their tokens are some 20 MB
-BLOCK_BYTES = 64 << 20  # vectors that are in memory at once
+BATCH = 64  # texts per call; their token vectors take about 20 MB
+BLOCK_BYTES = 64 << 20  # vectors in memory at once
 
 
 def check_tokens(provider: Provider) -> TokenProvider:
-    """The provider, if it can give token vectors; InputError where it can't."""
+    """The provider, if it supports token vectors; otherwise InputError."""
     if not isinstance(provider, TokenProvider):
         raise InputError(f"{provider.name} gives no vectors of tokens", place="vectors", remedy="minilm and granite do")
     return provider
@@ -39,7 +39,7 @@ def check_tokens(provider: Provider) -> TokenProvider:
 
 @dataclass(frozen=True, slots=True)
 class TokenRows:
-    """The token vectors of many texts on disk; text n has the rows from `starts[n]` to `starts[n + 1]`."""
+    """Token vectors of many texts on disk. Text n has rows `starts[n]` to `starts[n + 1]`."""
 
     space: Space
     places: Places
@@ -51,17 +51,17 @@ class TokenRows:
 
     @property
     def count(self) -> int:
-        """All vectors."""
+        """The number of vectors."""
         return int(self.starts[-1])
 
     def of(self, texts: Sequence[int]) -> tuple[Vectors, Places]:
-        """The vectors of these texts, and where each text's begin among them."""
+        """The vectors of these texts, and where each text's vectors begin."""
         rows = [np.arange(self.starts[text], self.starts[text + 1]) for text in texts]
         begins = np.cumsum([0, *(len(part) for part in rows)])[:-1]
         return self.space.take(self.places[np.concatenate(rows)]), begins
 
     def blocks(self) -> Iterator[tuple[int, Vectors, Places]]:
-        """All texts in their order, some at a time: the first one's number, their vectors, where each begins."""
+        """All texts in order, in blocks: the first text's number, the vectors, where each text begins."""
         most = max(1, BLOCK_BYTES // (4 * self.dimensions))
         first = 0
         while first < len(self):
@@ -74,7 +74,7 @@ class TokenRows:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedTokens:
-    """The rows, how many distinct texts they are of, and how many of these were asked for now and cut."""
+    """The rows, the number of distinct texts, and how many of these were requested now and truncated."""
 
     rows: TokenRows
     texts: int
@@ -83,14 +83,14 @@ class EmbeddedTokens:
 
     @property
     def usage(self) -> Usage:
-        """What the row's vectors needed."""
+        """The usage of the row's vectors."""
         return Usage(self.texts, self.texts - self.asked, truncated=self.truncated, tokens=float(self.rows.count))
 
 
 def embed_tokens(
     provider: Provider, texts: Sequence[str], cache: VectorCache | None, scratch: Path, progress: Progress = silent
 ) -> EmbeddedTokens:
-    """Every text's token vectors, through the cache or, where there is none, in `scratch`."""
+    """Every text's token vectors, through the cache or, without one, in `scratch`."""
     key = cache_key(provider, Role.DOCUMENT)
     kept = cache if cache is not None and key is not None else VectorCache(scratch, remedy=TEMPORARY)
     space = kept.space({**(key or {}), "vectors": "tokens"})
@@ -125,7 +125,7 @@ def embed_tokens(
 
 
 def storage_bill(rows: TokenRows) -> Fact:
-    """What these vectors take, in bytes as float32, beside one for each text."""
+    """The size of these vectors in bytes as float32, compared with one vector per text."""
     each = 4 * rows.dimensions
     return fact(
         "token_vectors", vectors=rows.count, texts=len(rows), size=rows.count * each, size_of_one_each=len(rows) * each
@@ -133,7 +133,7 @@ def storage_bill(rows: TokenRows) -> Fact:
 
 
 def _keys(first: Keys, counts: Sequence[int]) -> Keys:
-    """The key of each row of each text."""
+    """The key of every row."""
     rows = np.repeat(first, counts, axis=0).copy()
     begins = np.repeat(np.cumsum([0, *counts[:-1]]), counts)
     rows[:, 1] += (np.arange(len(rows)) - begins).astype(np.uint64)

@@ -1,4 +1,4 @@
-"""Length one, so that inner product is cosine in every store."""
+"""Unit length, so that the inner product is the cosine in every store."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import EmbeddingFailed
 from numpy.typing import NDArray
 
-_AT_ONCE = 256  # rows whose double-precision copy stays in the processor's cache
+_AT_ONCE = 256  # rows whose float64 copy fits the processor's cache
 
 Norms = NDArray[np.float64]
 
 
 def norms_of(vectors: Vectors) -> Norms:
-    """Lengths, in double precision."""
+    """Lengths in double precision."""
     norms = np.empty(len(vectors))
     for start in range(0, len(vectors), _AT_ONCE):
         part = vectors[start : start + _AT_ONCE].astype(np.float64)
@@ -27,7 +27,7 @@ def norms_of(vectors: Vectors) -> Norms:
 
 
 def unit(vectors: Vectors, model: str, norms: Norms | None = None) -> Vectors:
-    """Every row divided by its length; `norms` where they are known."""
+    """Every row divided by its length. Pass `norms` if they are known."""
     norms = norms_of(vectors) if norms is None else norms
     if not norms.all():
         raise EmbeddingFailed(f"{model} answered a zero vector")
@@ -40,7 +40,7 @@ def unit(vectors: Vectors, model: str, norms: Norms | None = None) -> Vectors:
 
 @dataclass(frozen=True, slots=True)
 class NotingUnit:
-    """Unit vectors of documents; their lengths are noted on the way, for what the row has to say about them."""
+    """Normalises document vectors and records their lengths, for the row's warnings."""
 
     model: str
     note: Callable[[float, float], None]
@@ -52,7 +52,7 @@ class NotingUnit:
         return unit(raw, self.model, norms)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process has nobody to tell."""
+        """In another process nothing is recorded."""
         return _noting_nothing, (self.model,)
 
 

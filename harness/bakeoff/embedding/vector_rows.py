@@ -1,4 +1,4 @@
-"""A corpus in vectors that stay on disk: read in blocks, brought to unit length, changed by a variant on the way."""
+"""A corpus's vectors on disk: read in blocks, normalised, and transformed by a variant on the way."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from bakeoff.core.progress import Advance
 from bakeoff.embedding.shards import ShardRows
 from bakeoff.embedding.space import Space
 
-BLOCK = 16_384  # rows that are in memory at once
-KEPT_BYTES = 64 << 20  # a corpus of fewer bytes is read once and kept
+BLOCK = 16_384  # rows in memory at once
+KEPT_BYTES = 64 << 20  # smaller corpora are read once and kept
 
 Change = Callable[[Vectors], Vectors]
 
 
 class RowSource(Protocol):
-    """Where rows are: a space of the cache, or a provider's own files."""
+    """A source of rows: a space of the cache, or a provider's own files."""
 
     def take(self, places: Places) -> Vectors:
-        """The vectors at these places, as they came from the provider."""
+        """The vectors at these places, as the provider returned them."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileRows:
-    """The files of a provider that has all vectors already; they are read where they are."""
+    """Files of a provider that already has all vectors, read in place."""
 
     provider: InFiles
 
     @property
     def dimensions(self) -> int:
-        """How long its rows are."""
+        """The length of its rows."""
         return int(self.provider.rows(np.zeros(1, dtype=np.int64), Role.DOCUMENT).shape[1])
 
     def take(self, places: Places) -> Vectors:
-        """Checked on the way, as every provider's answers are."""
+        """Checked like every provider's answers."""
         return self.provider.rows(places, Role.DOCUMENT)
 
 
 @dataclass(slots=True)
 class VectorRows:
-    """Unit vectors, one row per chunk of the corpus; rows are read when they are asked for."""
+    """Unit vectors, one row per chunk of the corpus, read on demand."""
 
     space: RowSource
     places: Places
@@ -59,15 +59,15 @@ class VectorRows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and dimensions, as of an array."""
+        """Rows and dimensions, like an array's."""
         return len(self.places), self.dimensions
 
-    def changed(self, change: Change, dimensions: int) -> VectorRows:
-        """The same rows, each block put through one more step. It must treat every row by itself."""
+    def transform(self, change: Change, dimensions: int) -> VectorRows:
+        """The same rows with one more transformation per block. It must treat every row independently."""
         return replace(self, changes=(*self.changes, change), dimensions=dimensions, _kept=None)
 
-    def chosen(self, rows: npt.NDArray[Any]) -> VectorRows:
-        """Some of the rows: by number, or by a mask."""
+    def select(self, rows: npt.NDArray[Any]) -> VectorRows:
+        """A subset of rows, by number or mask."""
         return replace(self, places=self.places[rows], _kept=None)
 
     def part(self, start: int, stop: int) -> VectorRows:
@@ -75,12 +75,12 @@ class VectorRows:
         return replace(self, places=self.places[start:stop], _kept=None)
 
     def portable(self) -> VectorRows | None:
-        """The same rows for another process that sees the same files; None where they are not in shards."""
+        """The same rows for another process that sees the same files; None if they are not in shards."""
         rows = self.space.rows() if isinstance(self.space, Space) else self.space
         return replace(self, space=rows, _kept=None) if isinstance(rows, ShardRows) else None
 
     def blocks(self) -> Iterator[tuple[int, Vectors]]:
-        """All rows in their order: the number of the first, and the block."""
+        """All rows in order: the number of the first, and the block."""
         for start in range(0, len(self), BLOCK):
             yield start, self[start : start + BLOCK]
 
@@ -112,7 +112,7 @@ class VectorRows:
 def rows_in_files(
     provider: InFiles, blocks: Iterable[Sequence[str]], total: int, change: Change, advance: Advance
 ) -> VectorRows:
-    """Vectors that are in files already: where each is, and no copy of any."""
+    """Vectors that are already in files: their places, without a copy."""
     places, start = np.empty(total, dtype=np.int64), 0
     for block in blocks:
         places[start : start + len(block)] = provider.rows_of(block, Role.DOCUMENT)
@@ -122,6 +122,6 @@ def rows_in_files(
     return VectorRows(source, places, (change,), source.dimensions)
 
 
-def chosen_rows(vectors: Vectors | VectorRows, rows: npt.NDArray[Any]) -> Vectors | VectorRows:
-    """Some of the rows; those on disk stay there."""
-    return vectors.chosen(rows) if isinstance(vectors, VectorRows) else np.asarray(vectors[rows])
+def select_rows(vectors: Vectors | VectorRows, rows: npt.NDArray[Any]) -> Vectors | VectorRows:
+    """A subset of rows. Rows on disk stay there."""
+    return vectors.select(rows) if isinstance(vectors, VectorRows) else np.asarray(vectors[rows])

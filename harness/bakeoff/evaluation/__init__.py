@@ -1,1 +1,1 @@
-"""Rankings and grades to per-query values: pure functions, equal to trec_eval."""
+"""From rankings and grades to per-query values: pure functions that agree with trec_eval."""

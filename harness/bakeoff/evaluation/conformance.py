@@ -28,23 +28,23 @@ JUDGMENTS: dict[str, dict[str, int]] = {
     "irrelevant": {"a": 0, "b": 0},
     "unjudged": {},
 }
-ORDERS = ["abcdef", "fedcba", "cadbfe", "fa", "b", ""]  # some answer little, and one nothing
+ORDERS = ["abcdef", "fedcba", "cadbfe", "fa", "b", ""]  # some return little, one nothing
 
 
 def values_of(
     measure: Measure, rankings: Mapping[str, Sequence[str]], judgments: Mapping[str, Mapping[str, int]]
 ) -> list[float]:
-    """One value for each judged query, as a run would have it."""
+    """One value per judged query, as in a run."""
     ranked = {query: Ranking(tuple(ids), tuple(range(len(ids), 0, -1))) for query, ids in rankings.items()}
     return [float(value) for value in score_queries(join(ranked, judgments, list(judgments)), [measure])[measure]]
 
 
 class MeasureConformance:
-    """Subclass it and give the measure, in every form that is worth a test."""
+    """Subclass it and provide the measure, in every form worth testing."""
 
     @pytest.fixture
     def measure(self) -> Measure:
-        """The measure with its options and its cut-off."""
+        """The measure with its options and cut-off."""
         raise NotImplementedError
 
     def test_its_spelling_reads_as_itself(self, measure: Measure) -> None:
@@ -81,7 +81,7 @@ class MeasureConformance:
                 assert after >= before - 1e-12, (order, judged, document)
 
     def test_no_order_is_above_the_perfect_one(self, measure: Measure) -> None:
-        """Of a diagnostic measure more need not be better."""
+        """For a diagnostic measure, more need not be better."""
         for query, judged in JUDGMENTS.items() if not measure.diagnostic else ():
             perfect = score_queries(oracle({query: judged}, [query], len(CORPUS)), [measure])[measure][0]
             for order in ORDERS:
@@ -89,7 +89,7 @@ class MeasureConformance:
 
     @pytest.mark.parametrize("depth", [None, 2])
     def test_its_expectation_is_the_mean_over_all_orders(self, measure: Measure, depth: int | None) -> None:
-        """What the row `random` shows. Every order of the corpus is as likely as any other."""
+        """The value of the row `random`. All orders of the corpus are equally likely."""
         orders = [order[:depth] for order in itertools.permutations(CORPUS)]
         expected = random_expectation(JUDGMENTS, list(JUDGMENTS), len(CORPUS), [measure], depth=depth)[measure]
         for row, judged in enumerate(JUDGMENTS.values()):

@@ -1,4 +1,4 @@
-"""A run joined to its judgments, as measures read it: every intermediate figure is worked out once, if asked for."""
+"""A run joined to its judgments, as measures read it. Intermediate figures are computed once, on demand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bakeoff.evaluation.ranked_grades import NO_DOCUMENT, RankedGrades
 
 
 class Places:
-    """The judged documents of every ranking as (row, rank, grade); the rest of the ranking adds nothing."""
+    """The judged documents of every ranking as (row, rank, grade). The others add nothing."""
 
     def __init__(self, grades: Grades, cuts: Sequence[int], whole: int) -> None:
         self.cuts, self.whole = cuts, whole
@@ -31,12 +31,12 @@ class Places:
         weights: Callable[[], NDArray[Any] | None],
         keep: NDArray[np.bool_] | None = None,
     ) -> Values:
-        """Per query, the sum of the weights of the judged documents above the cut-off.
+        """Per query, the sum of the weights of judged documents above the cut-off.
 
-        All cut-offs are summed in one pass and kept under the key.
+        All cut-offs are summed in one pass and cached under the key.
         """
         if key not in self._sums:
-            self._sums[key] = self._cumulated(weights(), keep)
+            self._sums[key] = self._cumulate(weights(), keep)
         return self._sums[key][:, self.cuts.index(k or self.whole)]
 
     @cached_property
@@ -44,7 +44,7 @@ class Places:
         """1 for a row's first judged document, 2 for its second, and so on."""
         return ordinals(self.rows, self.shape[0])
 
-    def _cumulated(self, weights: NDArray[Any] | None, keep: NDArray[np.bool_] | None) -> Values:
+    def _cumulate(self, weights: NDArray[Any] | None, keep: NDArray[np.bool_] | None) -> Values:
         """One pass for all cut-offs, then one sum over the bands between them."""
         cell = self.cell if keep is None else self.cell[keep]
         queries, cuts = self.shape
@@ -53,7 +53,7 @@ class Places:
 
 
 class Relevant:
-    """The places at or above one grade: hits, precisions at hits and first hits."""
+    """Documents at or above one grade: hits, precision at hits, and first hits."""
 
     def __init__(self, places: Places, ideal: Grades, rel: int) -> None:
         self._places, self._rel, self._keep, self._ideal = places, rel, places.grades >= rel, ideal
@@ -65,22 +65,22 @@ class Relevant:
         return self._places.sum_above(k, ("hits", self._rel), lambda: None, self._keep)
 
     def precisions(self, k: int | None) -> Values:
-        """The sum of the precisions at each hit above the cut-off: average precision before its division."""
+        """The sum of the precision at each hit above the cut-off: average precision before division."""
         return self._places.sum_above(k, ("precisions", self._rel), lambda: self.ordinal / self.ranks, self._keep)
 
-    def weighted(self, k: int | None, key: Hashable, weights: Callable[[NDArray[Any]], Values]) -> Values:
-        """The sum over the hits above the cut-off of what their ranks weigh."""
+    def sum_weights(self, k: int | None, key: Hashable, weights: Callable[[NDArray[Any]], Values]) -> Values:
+        """The sum of the hits' weights above the cut-off, where weights depend on rank."""
         return self._places.sum_above(k, (key, self._rel), lambda: weights(self.ranks), self._keep)
 
     @cached_property
     def total_irrelevant(self) -> NDArray[np.intp]:
-        """How many documents are judged and not relevant."""
+        """The number of documents judged irrelevant."""
         irrelevant: NDArray[np.intp] = np.count_nonzero(self._ideal >= 0, axis=1) - self.total
         return irrelevant
 
     @cached_property
     def irrelevant_above(self) -> NDArray[np.intp]:
-        """For each hit, how many judged documents before it are not relevant."""
+        """For each hit, the number of documents above it that were judged irrelevant."""
         return self._places.ordinal[self._keep] - self.ordinal
 
     @cached_property
@@ -90,7 +90,7 @@ class Relevant:
 
     @cached_property
     def first(self) -> Values:
-        """The rank of the first hit, infinite where there is none."""
+        """The rank of the first hit; infinite if there is none."""
         first = np.full(len(self.total), np.inf)
         leading = self.ordinal == 1
         first[self.rows[leading]] = self.ranks[leading]
@@ -98,12 +98,12 @@ class Relevant:
 
     @cached_property
     def hits_at_total(self) -> NDArray[np.intp]:
-        """Hits within as many places as there are relevant documents."""
+        """Hits among the first R places, where R is the number of relevant documents."""
         return np.bincount(self.rows[self.ranks <= self.total[self.rows]], minlength=len(self.total))
 
 
 class GradedRun:
-    """All rankings of one run. `ranked` is what came back, `ideal` the best order of all judged documents."""
+    """All rankings of a run. `ranked` is what was returned, `ideal` the best order of all judged documents."""
 
     def __init__(self, grades: RankedGrades, cuts: Sequence[int | None], rel: int) -> None:
         self.grades, self.returned, self._rel = grades, grades.returned, rel
@@ -115,7 +115,7 @@ class GradedRun:
         self._relevant: dict[int, Relevant] = {}
 
     def cut(self, k: int | None) -> int:
-        """How many places a cut-off leaves: all where there is none."""
+        """The number of places above a cut-off; all if there is none."""
         return k or self.whole
 
     def relevant(self, rel: int | None) -> Relevant:
@@ -127,7 +127,7 @@ class GradedRun:
 
     @cached_property
     def condensed(self) -> GradedRun:
-        """The same run without unjudged documents: those below move up."""
+        """The same run without unjudged documents. Those below move up."""
         grades = self.grades.grades
         order = np.argsort(grades < 0, axis=1, kind="stable")
         judged = np.take_along_axis(grades, order, axis=1)
@@ -137,13 +137,13 @@ class GradedRun:
 
 
 def ordinals(rows: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """1 for the first entry of each row, 2 for its second; the rows are in order."""
+    """1 for the first entry of each row, 2 for the second. Rows must be sorted."""
     counts = np.bincount(rows, minlength=count)
     return np.arange(1, len(rows) + 1) - (np.cumsum(counts) - counts)[rows]
 
 
 def ratio(part: NDArray[Any], whole: NDArray[Any]) -> Values:
-    """0 where there is nothing to divide by: a query without relevant documents scores 0, as in trec_eval."""
+    """0 if the divisor is 0: a query without relevant documents scores 0, as in trec_eval."""
     quotient = np.zeros(len(part))
     np.divide(part, whole, out=quotient, where=whole > 0)
     return quotient

@@ -1,4 +1,4 @@
-"""A corpus in uniformly random order: what the expectations of measures are made of."""
+"""A corpus in uniformly random order, for the expectations of measures."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from bakeoff.core.arrays import Grades, Values
 
 
 class RandomOrder:
-    """The judged grades of every query, best first, hidden in a corpus of so many documents.
+    """The judged grades of every query, best first, within a corpus of this many documents.
 
-    `depth` is how many of them come back, for a contender and here alike; all where it is None. `stale` is the share of
-    the corpus that is out of date for each query, where that is known.
+    `depth` is how many documents are returned, as for a contender; all if None. `stale` is the share of the corpus that
+    is out of date for each query, if known.
     """
 
     def __init__(
@@ -25,37 +25,37 @@ class RandomOrder:
         self.returned = min(depth or documents, documents)
 
     def cut(self, k: int | None) -> int:
-        """How many places a cut-off allows, even where the corpus has fewer documents."""
+        """The places above a cut-off, even if the corpus has fewer documents."""
         return k or self.documents
 
     def places(self, k: int | None) -> int:
-        """How many places above the cut-off hold a document."""
+        """The places above the cut-off that hold a document."""
         return min(self.cut(k), self.returned)
 
     def relevant(self, rel: int | None) -> Values:
-        """How many documents are relevant, at this threshold or at the task's own."""
+        """The number of relevant documents, at this threshold or the task's own."""
         relevant: Values = np.count_nonzero(self.ideal >= (rel or self._rel), axis=1).astype(np.float64)
         return relevant
 
     def hits(self, rel: int | None, k: int | None) -> Values:
-        """How many relevant documents are above the cut-off on average."""
+        """The expected number of relevant documents above the cut-off."""
         return self.relevant(rel) * self.places(k) / self.documents
 
     def irrelevant(self, rel: int | None) -> Values:
-        """How many documents are judged and not relevant."""
+        """The number of documents judged irrelevant."""
         irrelevant: Values = np.count_nonzero(self.ideal >= 0, axis=1) - self.relevant(rel)
         return irrelevant
 
     def no_hit_within(self, relevant: float, places: int) -> Values:
-        """The probability that the first 0, 1, … places hold none of the relevant documents."""
+        """The probability that the first 0, 1, … places hold no relevant document."""
         drawn = np.arange(places)
         misses = np.maximum(self.documents - relevant - drawn, 0) / (self.documents - drawn)
         return np.concatenate((np.ones(1), np.cumprod(misses)))
 
     def draws(self, marked: int, places: int, without: int = 0) -> Iterator[Values]:
-        """For 0, 1, … places above, how likely each number of marked documents is among them.
+        """For 0, 1, … places, the distribution of the number of marked documents in them.
 
-        `without` documents are elsewhere, such as the one whose place is being looked at.
+        `without` documents are elsewhere, such as the one whose place is considered.
         """
         left = self.documents - without
         chances = np.zeros(marked + 1)
@@ -67,10 +67,10 @@ class RandomOrder:
             stay[1:] += chances[:-1] * missing[:-1]
             chances = stay / max(left - drawn, 1)
 
-    def condensed(self, expected: Callable[[RandomOrder], Values]) -> Values:
-        """Without its unjudged documents, a random order of the corpus is a random order of the judged ones.
+    def average_condensed(self, expected: Callable[[RandomOrder], Values]) -> Values:
+        """The expectation over condensed lists: a random order of the corpus is a random order of the judged documents.
 
-        How many of them came back is a matter of chance too, where not all documents do.
+        If not all documents are returned, the number of judged ones among them is random too.
         """
         judged = np.count_nonzero(self.ideal >= 0, axis=1)
         values = np.zeros(len(judged))
@@ -84,18 +84,18 @@ class RandomOrder:
 
 
 def per_pair(first: Values, second: Values, value: Callable[[int, int], float]) -> Values:
-    """Works a value out once for each pair of counts."""
+    """Computes a value once per distinct pair of counts."""
     pairs, back = np.unique(np.stack([first, second], axis=1).astype(np.int64), axis=0, return_inverse=True)
     return np.array([value(*pair) for pair in pairs.tolist()], dtype=np.float64)[back]
 
 
 def per_count(relevant: Values, value: Callable[[float], float]) -> Values:
-    """Works a value out once for each number of relevant documents: there are few of them and many queries."""
+    """Computes a value once per distinct number of relevant documents: few, while queries are many."""
     counts, back = np.unique(relevant, return_inverse=True)
     return np.array([value(float(count)) for count in counts], dtype=np.float64)[back]
 
 
 def check_size(ideal: Grades, documents: int) -> None:
-    """A corpus can't be smaller than what is judged of it."""
+    """Refuses a corpus smaller than its judgments."""
     if documents < max(ideal.shape[1], 1):
         raise InputError(f"{ideal.shape[1]} documents are judged for one query, but the corpus has {documents}")

@@ -1,4 +1,4 @@
-"""Rankings joined to judgments: the grade of every place of every ranking, the arrays that measures are made of."""
+"""Rankings joined to judgments: the grade of every place of every ranking, as arrays."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Judgments
 from bakeoff.evaluation.validity import StalePlaces
 
-POOLED = -1  # in qrels: in the pool, not judged; infAP alone tells it from unjudged
+POOLED = -1  # in qrels: pooled but not judged; only infAP tells it from unjudged
 NO_DOCUMENT = -2
 UNJUDGED = -3
 NOTHING: Mapping[str, int] = {}
 NO_ANSWER = Ranking((), ())
-BLOCK = 64  # queries whose scores are held at once: few enough for the cache
+BLOCK = 64  # queries whose scores fit the processor's cache
 
 Ties = Literal["id_ascending", "trec", "trec_single"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankedGrades:
-    """One row per query: grades in ranked order, how many documents came back, and all judged grades, best first.
+    """One row per query: grades in ranked order, the number of documents returned, and all judged grades, best first.
 
-    `depth` is where rankings were cut while joining; None means that they are whole. `found` counts the places that
-    matched, where rankings were filled up; None means that all did. `stale` is known of a task with dates alone.
+    `depth` is where rankings were cut while joining; None if they are whole. `found` counts the places that matched, if
+    rankings were filled up; None if all did. `stale` is known only for tasks with dates.
     """
 
     grades: Grades
@@ -52,7 +52,7 @@ class RankedGrades:
 def join(
     rankings: Mapping[str, Ranking], judgments: Judgments, query_ids: Sequence[str], depth: int | None = None
 ) -> RankedGrades:
-    """Joins ordered rankings. Queries that the run lacks stay in as empty rows, so that they score 0."""
+    """Joins ordered rankings. Queries missing from the run become empty rows, which score 0."""
     returned, known = np.zeros(len(query_ids), dtype=np.int32), array("i")
     found = returned.copy()
     for row, query in enumerate(query_ids):
@@ -75,10 +75,10 @@ def join_scores(
     depth: int | None = None,
     ties: Ties = "id_ascending",
 ) -> RankedGrades:
-    """Joins unordered scores. Only the judged documents' places are worked out; the others' order changes nothing.
+    """Joins unordered scores. Only the places of judged documents are computed.
 
-    `ties="trec"` orders as trec_eval 10 does, equal scores by descending id; `trec_single` as it did before, and as
-    pytrec_eval does: scores in single precision, so that more of them are equal.
+    `ties="trec"` orders equal scores by descending id, as trec_eval 10 does. `trec_single` compares in single
+    precision, as earlier versions and pytrec_eval do, so that more scores tie.
     """
     answers = [run.get(query, {}) for query in query_ids]
     judged = [judgments.get(query, {}) for query in query_ids]
@@ -96,11 +96,11 @@ def join_scores(
 def _read(
     answers: Sequence[Mapping[str, float]], judged: Sequence[Mapping[str, int]], query_ids: Sequence[str]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """All scores, one row per query, padded with −∞; and the judged documents' scores end to end, NaN where absent."""
+    """All scores, one row per query, padded with −∞; and the judged documents' scores end to end, NaN if absent."""
     packed: list[bytes] = []
     judged_scores: list[float] = []
     for scores, grades in zip(answers, judged, strict=True):
-        packed.append(_packed(scores.values()))
+        packed.append(_pack(scores.values()))
         judged_scores.extend(map(scores.get, grades, repeat(nan)))
     sizes = np.array([len(scores) for scores in answers])
     shape, values = (len(answers), int(sizes.max())), np.frombuffer(b"".join(packed))
@@ -113,7 +113,7 @@ def _read(
         row, column = np.argwhere(np.isnan(values))[0]
         document = next(islice(answers[row], int(column), None))
         raise InputError(f"query {query_ids[row]!r}: the score of {document!r} is NaN")
-    return values, np.frombuffer(_packed(judged_scores))
+    return values, np.frombuffer(_pack(judged_scores))
 
 
 def _fill(
@@ -124,7 +124,7 @@ def _fill(
     judged: Sequence[Mapping[str, int]],
     ties: Ties,
 ) -> None:
-    """Writes the judged documents' grades at their places: as many places down as there are better scores."""
+    """Writes the judged documents' grades at their places: each place is the number of better scores."""
     depth = min(grades.shape[1], values.shape[1])
     if not depth:
         return
@@ -136,7 +136,7 @@ def _fill(
     shelf, wanted = _by_row(np.arange(len(top))[:, None], top).ravel(), _by_row(rows, mine[inside])
     places = (rows + 1) * depth - np.searchsorted(shelf, wanted, "right")
     ends = (rows + 1) * depth - np.searchsorted(shelf, wanted, "left")
-    # The worst score that made it may have equals that did not.
+    # The worst score that made the cut may tie with scores that did not.
     tied = np.flatnonzero((ends - places > 1) | (mine[inside] == top[rows, 0]))
     documents = list(chain.from_iterable(judged)) if len(tied) else []
     groups: dict[tuple[int, int], list[str]] = {}
@@ -151,20 +151,20 @@ def _fill(
     grades[rows[fits], places[fits]] = given[inside[fits]]
 
 
-def _packed(values: Collection[float]) -> bytes:
-    """Python's floats as bytes: struct reads them in half of the time that numpy needs."""
+def _pack(values: Collection[float]) -> bytes:
+    """Floats as bytes. struct reads them in half the time that numpy needs."""
     return Struct(f"{len(values)}d").pack(*values)
 
 
 def _by_row(rows: NDArray[np.intp], scores: NDArray[Any]) -> NDArray[np.complex128]:
-    """Complex numbers are ordered by their real part first, so that one search serves all rows."""
+    """Complex keys sort by their real part first, so one search serves all rows."""
     keys = np.empty(scores.shape, dtype=np.complex128)
     keys.real, keys.imag = rows, scores
     return keys
 
 
 def _best(values: NDArray[Any], depth: int) -> NDArray[Any]:
-    """Each row's best scores, ascending. Most runs are written best first, and then there is nothing to sort."""
+    """Each row's best scores, ascending. Most runs are already sorted."""
     if (values[:, 1:] <= values[:, :-1]).all():
         return values[:, depth - 1 :: -1]
     kept = np.partition(values, -depth, axis=1)[:, -depth:] if depth < values.shape[1] else values
@@ -172,7 +172,7 @@ def _best(values: NDArray[Any], depth: int) -> NDArray[Any]:
 
 
 def _where(scores: Mapping[str, float], chosen: NDArray[np.bool_]) -> list[str]:
-    """The chosen ids. It stops at the last of them, since merely touching an id costs a cache miss."""
+    """The chosen ids. It stops at the last one, since touching an id costs a cache miss."""
     indices = chosen.nonzero()[0].tolist()
     names = list(islice(scores, indices[-1] + 1))
     return [names[index] for index in indices]
@@ -185,7 +185,7 @@ def join_arrays(
     judged_grade: NDArray[np.integer[Any]],
     depth: int | None = None,
 ) -> RankedGrades:
-    """Joins document indices (queries × places, −1 where a ranking has ended) to (query, document, grade) triples."""
+    """Joins document indices (queries × places, −1 past a ranking's end) to (query, document, grade) triples."""
     if (
         judged_query.max(initial=-1) >= len(documents)
         or min(judged_query.min(initial=0), judged_document.min(initial=0)) < 0
@@ -201,7 +201,7 @@ def join_arrays(
         raise InputError("a document is judged twice for one query")
     judged_document, judged_grade = judged_document[order], judged_grade[order]
     counts = np.bincount(judged_query, minlength=len(documents))
-    # One cell per document, filled for one query at a time. Index −1 reads the last cell: padding is no special case.
+    # One cell per document, filled for one query at a time. Padding (−1) reads the last cell.
     cells = np.full(size + 1, UNJUDGED, dtype=np.int32)
     cells[-1] = NO_DOCUMENT
     grades = np.empty(documents.shape, dtype=np.int32)
@@ -215,12 +215,12 @@ def join_arrays(
 
 
 def ideal_grades(judgments: Judgments, query_ids: Sequence[str]) -> Grades:
-    """Every judged grade of each query, best first: what NDCG's ideal and the number of relevant are taken from."""
+    """All judged grades of each query, best first: the source of NDCG's ideal and of the relevant count."""
     return _ideal(*_flat([judgments.get(query, {}) for query in query_ids]))
 
 
 def _flat(judged: Sequence[Mapping[str, int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """How many grades each query has, and all of them in one array."""
+    """The number of grades per query, and all grades in one array."""
     counts = np.array([len(grades) for grades in judged], dtype=np.int64)
     return counts, np.fromiter(chain.from_iterable(g.values() for g in judged), np.int64, int(counts.sum()))
 
@@ -238,7 +238,7 @@ def _ideal(counts: NDArray[np.int64], flat: NDArray[np.integer[Any]]) -> Grades:
 
 
 def blank_grades(returned: Grades) -> Grades:
-    """As many unjudged places as documents came back."""
+    """As many unjudged places as documents were returned."""
     width = int(returned.max(initial=0))
     return np.where(np.arange(width) < returned[:, None], np.int32(UNJUDGED), np.int32(NO_DOCUMENT))
 
@@ -252,14 +252,14 @@ def _refuse_repeated(documents: NDArray[np.integer[Any]]) -> None:
 
 
 Lines = NDArray[np.int64]
-Scores = NDArray[np.floating]
+_Floats = NDArray[np.floating]
 
 
 @dataclass(frozen=True, slots=True)
 class RunTable:
-    """The lines of a run by query: `starts` bounds the lines of each, `scores` has one entry a line.
+    """The lines of a run by query: `starts` bounds the lines of each, `scores` has one entry per line.
 
-    `lines_of` gives the line of each (place of a query, document), −1 where there is none; `ids` names the documents of
+    `lines_of` returns the line of each (query's place, document), −1 if there is none. `ids` returns the documents of
     some lines.
     """
 
@@ -280,7 +280,7 @@ class RunTable:
         return query in self._places
 
     def join(self, judgments: Judgments, query_ids: Sequence[str], depth: int | None, ties: Ties) -> RankedGrades:
-        """The grade at each judged document's place: as many places down as its query has better scores."""
+        """The grade at each judged document's place: its place is the number of better scores of its query."""
         at = np.array([self._places.get(query, -1) for query in query_ids], dtype=np.int64)
         returned = np.where(at >= 0, np.diff(self.starts)[at], 0).astype(np.int32)
         if depth is not None:
@@ -298,8 +298,8 @@ class RunTable:
         return RankedGrades(grades, returned, ideal_grades(judgments, query_ids), depth)
 
     def _ranks(self, queries: Lines, lines: Lines, ties: Ties) -> Lines:
-        """The place of each of these lines in its query's ranking; ids are looked at only where scores are equal."""
-        scores: Scores = self.scores.astype(np.float32) if ties == "trec_single" else self.scores
+        """The place of each of these lines in its query's ranking. Ids are compared only if scores tie."""
+        scores: _Floats = self.scores.astype(np.float32) if ties == "trec_single" else self.scores
         mine, first, last = scores[lines], self.starts[queries], self.starts[queries + 1]
         ordered = _best_first(scores, self.starts)
         better = _first_at_most(ordered, first, last, mine)
@@ -312,11 +312,11 @@ class RunTable:
         return places
 
 
-def _best_first(scores: Scores, starts: Lines) -> Scores:
-    """Every query's scores, descending. Most runs are written so, and then there is nothing to sort."""
+def _best_first(scores: _Floats, starts: Lines) -> _Floats:
+    """Every query's scores, descending. Most runs are already sorted."""
     rises = np.flatnonzero(scores[1:] > scores[:-1]) + 1
     queries = np.searchsorted(starts, rises, "right") - 1
-    unsorted = np.unique(queries[rises != starts[queries]])  # a query may begin above the end of the one before it
+    unsorted = np.unique(queries[rises != starts[queries]])  # a query may begin above the end of the previous one
     if not len(unsorted):
         return scores
     ordered = scores.copy()
@@ -325,8 +325,8 @@ def _best_first(scores: Scores, starts: Lines) -> Scores:
     return ordered
 
 
-def _first_at_most(ordered: Scores, low: Lines, high: Lines, values: Scores) -> Lines:
-    """For each value the first place within its bounds whose score is not above it, all searched at once."""
+def _first_at_most(ordered: _Floats, low: Lines, high: Lines, values: _Floats) -> Lines:
+    """For each value, the first place within its bounds whose score is not above it. One search for all."""
     low, high = low.copy(), high.copy()
     while (open_ := low < high).any():
         middle = (low + high) // 2

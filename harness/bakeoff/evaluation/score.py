@@ -1,4 +1,4 @@
-"""Run × Judgments → Scores: the value of every measure for every query, by trec_eval's conventions."""
+"""Run × Judgments → Scores: every measure for every query, by trec_eval's conventions."""
 
 from __future__ import annotations
 
@@ -23,15 +23,22 @@ from bakeoff.evaluation.ranked_grades import (
 )
 
 __all__ = [
-    "RankedGrades", "deepest", "join", "join_arrays", "join_scores", "oracle", "random_expectation", "score_queries",
-    "weighted_f1",
+    "RankedGrades",
+    "deepest",
+    "f1_by_weight",
+    "join",
+    "join_arrays",
+    "join_scores",
+    "oracle",
+    "random_expectation",
+    "score_queries",
 ]  # fmt: skip
 
 Scores = dict[Measure, Values]
 
 
 def score_queries(ranked: RankedGrades, measures: Sequence[Measure], rel: int = 1) -> Scores:
-    """Per-query values in the order of the joined queries. `rel` holds for measures that do not set their own."""
+    """Per-query values in the order of the joined queries. `rel` applies to measures that do not set their own."""
     for measure in measures:
         if ranked.depth is not None and (measure.depth_read is None or measure.depth_read > ranked.depth):
             raise ValueError(f"{measure} reads deeper than the {ranked.depth} places that were joined")
@@ -40,7 +47,7 @@ def score_queries(ranked: RankedGrades, measures: Sequence[Measure], rel: int = 
 
 
 def oracle(judgments: Judgments, query_ids: Sequence[str], n_documents: int, depth: int | None = None) -> RankedGrades:
-    """A perfect ranking, cut at `depth` as every contender's: the ceiling that each measure can reach on this task."""
+    """A perfect ranking, cut at `depth` like every contender's: the ceiling of each measure on this task."""
     ideal = ideal_grades(judgments, query_ids)
     check_size(ideal, n_documents)
     returned = np.full(len(ideal), min(depth or n_documents, n_documents), dtype=np.int32)
@@ -56,19 +63,20 @@ def random_expectation(
     depth: int | None = None,
     stale: Values | None = None,
 ) -> Scores:
-    """The expectation of each measure under a uniformly random order of the corpus, of which `depth` come back.
+    """Each measure's expectation under a uniformly random order of the corpus, of which `depth` documents are returned.
 
-    Exact, but for GMAP where its hits have too many places to go through; without a depth all documents come back.
+    Exact, except for GMAP if there are too many sets of places to enumerate. Without a depth, all documents are
+    returned.
     """
     order = RandomOrder(ideal_grades(judgments, query_ids), n_documents, rel, depth, stale)
     return {
-        measure: order.condensed(measure.expected) if measure.condensed else measure.expected(order)
+        measure: order.average_condensed(measure.expected) if measure.condensed else measure.expected(order)
         for measure in measures
     }
 
 
-def weighted_f1(hits: ArrayLike, true: ArrayLike, predicted: ArrayLike) -> float:
-    """F1 of each class weighted by its true count, from counts: a matrix of a million classes fits into no memory."""
+def f1_by_weight(hits: ArrayLike, true: ArrayLike, predicted: ArrayLike) -> float:
+    """The F1 of each class, weighted by its true count. Works from counts: a million classes fit no matrix."""
     hits, true, predicted = (np.asarray(counts, dtype=np.float64) for counts in (hits, true, predicted))
     f1 = ratio(2 * hits, true + predicted)
     return float(ratio(np.array([f1 @ true]), np.array([true.sum()]))[0])

@@ -1,4 +1,4 @@
-"""What unjudged documents could change: scores if they were all relevant, and grades that would change the winner."""
+"""The effect of unjudged documents: scores if all were relevant, and grades that would change the winner."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.ranked_grades import join
 from bakeoff.evaluation.score import score_queries
 
-NOISE = 1e-12  # rounding of equal scores
-BLOCK = 4096  # queries whose documents are graded at once
-ONE_BY_ONE = 20_000  # open documents; beyond, whole queries must do
+NOISE = 1e-12  # rounding error between equal scores
+BLOCK = 4096  # queries graded at once
+ONE_BY_ONE = 20_000  # open documents; beyond this, only whole queries are tried
 
 Answers = Mapping[str, Ranking]  # by query
 Grading = tuple[str, tuple[str, ...]]  # a query and documents
 
 
 def top_grade(judgments: Judgments, rel: int) -> int:
-    """The highest grade that was given, or the lowest that is relevant where none was."""
+    """The highest grade given; if there is none, the lowest relevant grade."""
     return max(rel, max((grade for judged in judgments.values() for grade in judged.values()), default=rel))
 
 
@@ -54,18 +54,18 @@ def winner_changing_grades(
     rel: int = 1,
     weights: Values | None = None,
 ) -> list[tuple[str, str]]:
-    """The pairs whose highest grade would put the challenger before the best; none where this finds no such grades.
+    """Pairs whose highest grade would put the challenger ahead of the best; empty if none are found.
 
-    Only documents that the challenger ranks above the best are taken, by two greedy orders: all of a query's at once,
-    and one by one. The smaller set counts. What is found is always true and, for sums over places such as P and DCG,
-    the least; for measures with an ideal, fewer may do, and some may exist where nothing is found.
+    Only documents that the challenger ranks above the best are considered, in two greedy orders: whole queries at a
+    time, and one by one. The smaller set counts. Any set found is valid and, for sums over places such as P and DCG,
+    minimal. For measures with an ideal, fewer pairs may do, and some may exist even if none are found.
     """
     open_ = {query: _favouring(best.get(query), challenger.get(query), judgments, query, measure) for query in queries}
     highest = top_grade(judgments, rel)
     weight = dict(zip(queries, np.ones(len(queries)) if weights is None else weights, strict=True))
 
     def leads(gradings: Sequence[Grading]) -> Values:
-        """The challenger's weighted lead on a query if these documents had the highest grade, for each grading."""
+        """The challenger's weighted lead on a query if these documents had the highest grade, per grading."""
         names = [str(number) for number in range(len(gradings))]
         pairs = list(zip(names, gradings, strict=True))
         truth = {
@@ -105,7 +105,7 @@ def _by_query(
 def _by_document(
     open_: Mapping[str, Sequence[str]], now: Values, leads: Callable[[Sequence[Grading]], Values], fewer_than: int
 ) -> list[tuple[str, str]]:
-    """The document with the highest gain, given those taken before it, then the next; none if that takes too many."""
+    """The document with the highest gain, given those already taken, then the next; none if that takes too many."""
     taken: dict[str, tuple[str, ...]] = dict.fromkeys(open_, ())
     lead_of = dict(zip(open_, now.tolist(), strict=True))
 
@@ -130,7 +130,7 @@ def _by_document(
 def _favouring(
     best: Ranking | None, challenger: Ranking | None, judgments: Judgments, query: str, measure: Measure
 ) -> list[str]:
-    """Unjudged documents that the challenger found above the cut-off, higher than the best has them."""
+    """Unjudged documents above the cut-off that the challenger ranks higher than the best does."""
     if challenger is None:
         return []
     judged = judgments.get(query, {})

@@ -1,4 +1,4 @@
-"""Which places of rankings hold a document that was out of date on the day that its query asks about."""
+"""Which places hold a document that was out of date on the query's day."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bakeoff.core.task import Judgments, Period, Query, Task, document_blocks, p
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StalePlaces:
-    """Queries × places: which hold a document that is out of date; and which queries are time-bound at all."""
+    """Queries × places that hold an out-of-date document, and which queries are time-bound."""
 
     stale: NDArray[np.bool_]
     time_bound: NDArray[np.bool_]
@@ -24,12 +24,12 @@ class StalePlaces:
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """The queries of a task with their days, and the periods of the documents that have any, of so many documents."""
+    """A task's queries with their days, and the validity periods of its documents."""
 
     queries: Sequence[Query]
     periods: Mapping[str, Period]
     documents: int
-    _first: Sequence[str] = field(init=False)  # all days of either end, in order
+    _first: Sequence[str] = field(init=False)  # all days of either end, sorted
     _last: Sequence[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -38,7 +38,7 @@ class Validity:
 
     @classmethod
     def of(cls, task: Task) -> Validity:
-        """Read from the documents' metadata."""
+        """From the documents' metadata."""
         periods = {
             document.id: period
             for block in document_blocks(task.documents)
@@ -62,7 +62,7 @@ class Validity:
         )
 
     def in_perfect_rankings(self, judgments: Judgments, depth: int) -> StalePlaces:
-        """The best grade first, among equal ones what is valid; ungraded documents are as grade 0."""
+        """The best grade first, valid documents before stale ones of the same grade. Ungraded documents count as 0."""
         rows = []
         for query in self.queries:
             grades = {name: grade for name, grade in judgments.get(query.id, {}).items() if grade > 0}
@@ -74,7 +74,7 @@ class Validity:
         return self._places(rows)
 
     def shares(self) -> Values:
-        """Per query, the share of all that it can find that is out of date; NaN where it is not time-bound."""
+        """Per query, the out-of-date share of what it can find; NaN if it is not time-bound."""
         return np.array(
             [
                 self._stale_count(query) / max(self._candidates(query), 1) if query.as_of else np.nan
@@ -83,7 +83,7 @@ class Validity:
         )
 
     def _stale_count(self, query: Query) -> int:
-        """Those that begin later and those that ended before; a corpus may have millions, so they are not asked."""
+        """Documents that start later plus those that ended earlier, by binary search: a corpus may have millions."""
         if not query.as_of:
             return 0
         later, over = len(self._first) - bisect_right(self._first, query.as_of), bisect_left(self._last, query.as_of)

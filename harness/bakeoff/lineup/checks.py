@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.keys import written_secret
+from bakeoff_providers.keys import find_secret
 from bakeoff_providers.secrets import passwords_in, secret_in_url
 
 from bakeoff.systems.base import System
@@ -61,7 +61,7 @@ def check_seed(seed: int, place: str) -> None:
 
 def check_no_secrets(options: Mapping[str, Any], place: str) -> None:
     """The line-up is copied into results: neither an address nor any other option in it may hold a secret."""
-    if secret := written_secret(options, place):
+    if secret := find_secret(options, place):
         raise InputError(
             "a key or a password is written down here",
             place=secret,

@@ -14,7 +14,7 @@ from bakeoff_providers.base import Provider
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.own import embeds
 from bakeoff_providers.registry import nearest
-from bakeoff_providers.shapes import converted
+from bakeoff_providers.shapes import convert
 
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure, primary_measure
@@ -94,7 +94,7 @@ def _from_mapping(label: str, value: Mapping[Any, Any], store: str) -> list[Syst
     """Scores by query and document are a run; anything else is a [[contender]] as a line-up writes it."""
     if value and all(isinstance(scores, Mapping) for scores in value.values()):
         return [GivenRow(safe_label(label), label, live=value)]
-    entry = converted(label, {"label": label, "store": store, **value}, ContenderEntry)
+    entry = convert(label, {"label": label, "store": store, **value}, ContenderEntry)
     if not entry.provider:
         entry = msgspec.structs.replace(entry, store=[])
     rows = contenders_of(entry)

@@ -111,7 +111,7 @@ def _check_hybrid(store: StoreEntry) -> None:
     if store.reading():
         raise InputError("an index that exists is searched by vectors alone", place="search", remedy="remove it")
     if HYBRID not in STORES.get(store.name).search_kinds:
-        able = [name for name, known in STORES.loaded() if HYBRID in known.search_kinds]
+        able = [name for name, known in STORES.load_all() if HYBRID in known.search_kinds]
         raise InputError(
             f"{store.name} does no hybrid search of its own",
             place="search",

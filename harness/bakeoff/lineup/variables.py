@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.keys import VARIABLE, filled, missing_variables, variables_in
+from bakeoff_providers.keys import VARIABLE, fill_in, missing_variables, variables_in
 from bakeoff_providers.secrets import is_secret_variable
 
 Path = tuple[str | int, ...]
@@ -78,7 +78,7 @@ def _fill(text: str, path: Path) -> str:
         )
     if reason := missing_variables(text):
         raise InputError(reason, place=place, remedy="set it, or write the text itself")
-    return str(filled(text, secret=False))
+    return str(fill_in(text, secret=False))
 
 
 def _changed(value: Any, path: Path, change: Callable[[str, Path], Any], later: Callable[[Path], bool]) -> Any:

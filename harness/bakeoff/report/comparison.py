@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bakeoff.core.figures import PairedDifference
-from bakeoff.core.printable import counted
+from bakeoff.core.printable import pluralise
 from bakeoff.report.groups import shorten
 from bakeoff.report.numbers import enumeration
 from bakeoff.report.pairs import pairs_table
@@ -37,24 +37,28 @@ def terminal(comparison: Comparison, most: int, *, every: bool = False) -> Rende
     parts.append(Prose(_conclusion(comparison, pairs, apart), "bold"))
     if pairs:
         weighted = f"; {WEIGHTED}" if comparison.by_traffic else ""
-        over = f"over {counted(len(comparison.queries), 'query')} (all pairs tested together, 5%{weighted})"
+        over = f"over {pluralise(len(comparison.queries), 'query')} (all pairs tested together, 5%{weighted})"
         parts.append(Prose(f"{_differing(len(apart), len(pairs))} {over}."))
     if shown:
         parts.append(pairs_table(shown, _relations(comparison, shown)))
     if len(shown) < len(pairs):
-        parts.append(Prose(f"{counted(len(pairs) - len(shown), 'pair')} cannot be separated; --all lists every pair."))
+        parts.append(
+            Prose(f"{pluralise(len(pairs) - len(shown), 'pair')} cannot be separated; --all lists every pair.")
+        )
     if len(pairs) < len(comparison.pairs) and not comparison.letters:
         alike = len(comparison.scores) - len(set(comparison.first_alike.values()))
         parts.append(
-            Prose(f"{counted(alike, 'row')} {'scores' if alike == 1 else 'score'} like another and count once.")
+            Prose(f"{pluralise(alike, 'row')} {'scores' if alike == 1 else 'score'} like another and count once.")
         )
     parts += [*_equivalent(comparison), *_narrowed(comparison), *map(Prose, comparison.unmatched)]
     if most and (first := next(iter(apart or pairs), None)):
         changes = comparison.changed_most(first, most)
-        better = first if first.difference >= 0 else first.turned()
+        better = first if first.difference >= 0 else first.reverse()
         parts += [
             Text(""),
-            Prose(f"{better.a} against {better.b}, largest differences of {counted(len(comparison.queries), 'query')}"),
+            Prose(
+                f"{better.a} against {better.b}, largest differences of {pluralise(len(comparison.queries), 'query')}"
+            ),
         ]
         for change in changes:
             a, b = (change.a, change.b) if better is first else (change.b, change.a)
@@ -75,16 +79,16 @@ def _distinct(comparison: Comparison) -> list[PairedDifference]:
 def _conclusion(comparison: Comparison, pairs: Sequence[PairedDifference], apart: Sequence[PairedDifference]) -> str:
     measure = comparison.measure.label
     if not pairs and comparison.letters:
-        return f"Nothing changed: {counted(len(comparison.pairs), 'contender')} score alike on every query."
+        return f"Nothing changed: {pluralise(len(comparison.pairs), 'contender')} score alike on every query."
     if not pairs:
         return f"All rows score alike on {measure}."
     if comparison.letters:
         changed = [pair.a for pair in pairs]
         sure = f"; {len(apart)} significantly" if apart else ", none significantly"
-        return f"{len(changed)} of {counted(len(comparison.pairs), 'contender')} changed on {measure}{sure}."
+        return f"{len(changed)} of {pluralise(len(comparison.pairs), 'contender')} changed on {measure}{sure}."
     wins: dict[str, list[str]] = {}
     for pair in apart:
-        better = pair if pair.difference > 0 else pair.turned()
+        better = pair if pair.difference > 0 else pair.reverse()
         wins.setdefault(better.a, []).append(better.b)
     if not wins:
         return f"No row is significantly better than another on {measure}."
@@ -123,7 +127,7 @@ def _narrowed(comparison: Comparison) -> list[RenderableType]:
     shown, tested = len(comparison.pairs), len(comparison.tested)
     if shown == tested:
         return []
-    return [Prose(f"Shown: {shown:,} of {counted(tested, 'pair')}; Holm's correction is over all of them.")]
+    return [Prose(f"Shown: {shown:,} of {pluralise(tested, 'pair')}; Holm's correction is over all of them.")]
 
 
 def _short(line: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from bakeoff.core.markdown import inert, markdown_table, section_lines
+from bakeoff.core.printable import inert, markdown_table, section_lines
 from bakeoff.report.matrix import Cell, keys, matrix
 from bakeoff.report.notes import headline, notes, when_and_where
 from bakeoff.report.sections import text_table

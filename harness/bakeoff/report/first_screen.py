@@ -9,7 +9,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from bakeoff.core.wrapping import PIPE_WIDTH, wrapped
+from bakeoff.core.wrapping import PIPE_WIDTH, wrap
 from bakeoff.report.brief_notes import brief_notes, failed_rows, not_run_sentence
 from bakeoff.report.groups import RowGroup, shorten
 from bakeoff.report.numbers import duration, enumeration, milliseconds
@@ -199,7 +199,7 @@ def _section(lines: Sequence[Text]) -> list[Text]:
 
 
 def _paragraph(text: str, width: int, style: str = "") -> list[Text]:
-    return [_line(line, style) for line in wrapped(text, width)] if text else []
+    return [_line(line, style) for line in wrap(text, width)] if text else []
 
 
 def _cut(text: str, width: int) -> Text:

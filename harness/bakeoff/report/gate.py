@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import msgspec
 
-from bakeoff.core.printable import counted
+from bakeoff.core.printable import pluralise
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report.charts import xml_text
 from bakeoff.report.groups import shorten
@@ -49,7 +49,7 @@ def headline(gate: Gate) -> str:
         said = f"{open_} may have dropped by more than {allowed} on {measure}"
         return f"gate {'failed, ' if gate.undecided == 'fail' else ''}undecided ({gate.undecided}): {said}"
     shown = "all dropped by less than" if gate.mode == "non-inferior" else "none dropped by more than"
-    return f"gate passed: {counted(len(gate.checks), 'contender')}, {shown} {allowed} on {measure}"
+    return f"gate passed: {pluralise(len(gate.checks), 'contender')}, {shown} {allowed} on {measure}"
 
 
 def _names(gate: Gate, outcome: Outcome) -> str:
@@ -91,10 +91,12 @@ def _most(check: ContenderCheck) -> str:
 
 def closing(gate: Gate) -> list[str]:
     """What did not change, what the gate can find, and what to do."""
-    queries = counted(gate.queries, "query")
+    queries = pluralise(gate.queries, "query")
     said, same = [], sum(not check.differing for check in gate.checks)
     if same:
-        said.append("Nothing changed." if same == len(gate.checks) else f"{counted(same, 'contender')} did not change.")
+        said.append(
+            "Nothing changed." if same == len(gate.checks) else f"{pluralise(same, 'contender')} did not change."
+        )
     worst = [check.worst for check in gate.checks if check.worst is not None and check.outcome != "passed"]
     if worst:
         lost = min(worst, key=lambda one: one.change)
@@ -103,7 +105,7 @@ def closing(gate: Gate) -> list[str]:
         advice = "; --undecided fail makes this fail" if gate.undecided == "warn" else ""
         said.append(f"{queries} cannot tell{advice}.")
     if gate.regraded:
-        said.append(f"{counted(gate.regraded, 'query')} graded otherwise since: the baseline was scored again.")
+        said.append(f"{pluralise(gate.regraded, 'query')} graded otherwise since: the baseline was scored again.")
     if gate.new:
         said.append(f"New, without a baseline: {enumeration(list(map(shorten, gate.new)))}.")
     lines = [" ".join(said)] if said else []

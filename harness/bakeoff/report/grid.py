@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from bakeoff.core.wrapping import wrapped
+from bakeoff.core.wrapping import wrap
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Prose:
     style: str = ""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for line in wrapped(self.text, options.max_width):
+        for line in wrap(self.text, options.max_width):
             yield Text(line, style=self.style, no_wrap=True, overflow="ignore")
 
 

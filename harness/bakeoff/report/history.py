@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from bakeoff.core.files import write_atomic
-from bakeoff.core.printable import counted, listed
+from bakeoff.core.printable import join_names, pluralise
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report import charts as drawing
 from bakeoff.report.charts import SERIES, Chart, colour_of, guarded, inline, var
@@ -46,7 +46,7 @@ def changes(before: Summary, after: Summary) -> list[str]:
     for row in after.ran:
         if row.label in then and then[row.label] != _model(row):
             models.setdefault((then[row.label], _model(row)), []).append(row.label)
-    differences += [f"model of {listed(labels)} changed ({old} → {new})" for (old, new), labels in models.items()]
+    differences += [f"model of {join_names(labels)} changed ({old} → {new})" for (old, new), labels in models.items()]
     if libraries := _libraries(before, after):
         differences.append(f"library changed ({', '.join(libraries)})")
     if before.verdict.measure != after.verdict.measure:
@@ -88,7 +88,7 @@ def _model(row: Row) -> str:
 def sentences(entries: Sequence[Entry]) -> list[str]:
     """What a reader must know before looking at the lines."""
     first, last = entries[0].summary, entries[-1].summary
-    said = [f"{counted(len(entries), 'result')}, {_span(first.started, last.started)}."]
+    said = [f"{pluralise(len(entries), 'result')}, {_span(first.started, last.started)}."]
     if last.verdict.leader is not None:
         best = next(row for row in last.ran if row.label == last.verdict.leader)
         value = best.measures[last.verdict.measure].mean
@@ -293,10 +293,10 @@ def _line(entry: Entry, before: Summary | None) -> ResultLine:
         name=entry.name,
         link=entry.link,
         when=_when(summary),
-        task=f"{summary.task.name}: {counted(summary.task.documents, 'document')}, "
-        f"{counted(summary.task.queries, 'query')}",
+        task=f"{summary.task.name}: {pluralise(summary.task.documents, 'document')}, "
+        f"{pluralise(summary.task.queries, 'query')}",
         best=best or "none ran",
         measure=value,
-        may_be_best=listed(others) if others else "–",
+        may_be_best=join_names(others) if others else "–",
         changes=("; ".join(changes(before, summary)) if before else "") or "–",
     )

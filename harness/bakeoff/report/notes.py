@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bakeoff.core.figures import Loss
-from bakeoff.core.printable import counted
+from bakeoff.core.printable import pluralise
 from bakeoff.report.matrix import DOUBT, KEPT, kept_words
 from bakeoff.report.words import words
 from bakeoff.results.schema import Summary
@@ -96,9 +96,9 @@ def headline(summary: Summary) -> str:
     called = task_called(task.name)
     drawn = f" drawn from {task.drawn_from}" if task.drawn_from else ""
     return (
-        f"{summary.name}: {called} ({counted(task.documents, 'document')}{drawn}, {counted(task.queries, 'query')}, "
-        f"relevant from grade {task.rel} on), "
-        f"top {summary.lineup['depth']}, {counted(summary.lineup['rounds'], 'round')}"
+        f"{summary.name}: {called} ({pluralise(task.documents, 'document')}{drawn}, "
+        f"{pluralise(task.queries, 'query')}, relevant from grade {task.rel} on), "
+        f"top {summary.lineup['depth']}, {pluralise(summary.lineup['rounds'], 'round')}"
         + (f"; {task.weighting}" if task.weighting else "")
     )
 

@@ -31,7 +31,7 @@ def pairs_table(pairs: Sequence[PairedDifference], relations: Sequence[str] = ()
     heads = map(Figures, ("by", "95% interval", "p", "won", "lost"))
     table = Grid(["better", "worse", *heads, *(["verdict"] if relations else [])], keys=2)
     for at, given in enumerate(pairs):
-        pair = given if given.difference >= 0 else given.turned()
+        pair = given if given.difference >= 0 else given.reverse()
         ends = (
             "–" if pair.low is None or pair.high is None else f"{pair.low:.3f} to {pair.high:.3f}".replace("-", MINUS)
         )

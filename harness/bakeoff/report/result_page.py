@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bakeoff.core.facts import Section
-from bakeoff.core.printable import counted
+from bakeoff.core.printable import pluralise
 from bakeoff.lineup.lineup import lineup_text
 from bakeoff.report import plots
 from bakeoff.report.charts import Chart, available, colours, shapes
@@ -65,7 +65,7 @@ def run_facts(summary: Summary) -> Facts:
         ("Load", f"{machine.load_before:g} before, {machine.load_after:g} after"),
         ("Threads", ", ".join(f"{name} {value}" for name, value in machine.threads.items()) or "not pinned"),
         ("Versions", f"Python {machine.python}, {versions}"),
-        ("Asked", f"top {lineup['depth']}, {counted(lineup['rounds'], 'round')}, seed {lineup['seed']}"),
+        ("Asked", f"top {lineup['depth']}, {pluralise(lineup['rounds'], 'round')}, seed {lineup['seed']}"),
         ("Statistics", f"paired by query; {tests}"),
     ]
 

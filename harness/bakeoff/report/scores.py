@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bakeoff.core.printable import counted
+from bakeoff.core.printable import pluralise
 from bakeoff.report.groups import shorten
 from bakeoff.report.matrix import BEST, MAY_BE_BEST
 from bakeoff.report.numbers import alternatives, enumeration, interval, short_label
@@ -45,7 +45,7 @@ def terminal(scored: ScoredRuns, *, per_query: bool = False) -> RenderableType:
     parts.append(table)
     if group:
         parts.append(Prose(f"{BEST} leads  {MAY_BE_BEST} may be best (95%)", "dim"))
-    queries = counted(len(scored.queries), "query")
+    queries = pluralise(len(scored.queries), "query")
     parts.append(Prose(f"{queries}, relevant = grade ≥ {scored.rel}, sorted in {scored.precision} precision", "dim"))
     return Group(*parts, *(Prose(f"note: {note}", "yellow") for note in scored.notes))
 
@@ -63,7 +63,7 @@ def _conclusion(scored: ScoredRuns, group: Sequence[str]) -> str:
     if not rivals:
         is_best = f"{leaders[0]} is best" if len(leaders) == 1 else f"{enumeration(leaders)} {verb}"
         return f"{is_best} on {measure}."
-    queries = counted(len(scored.queries), "query")
+    queries = pluralise(len(scored.queries), "query")
     return f"{enumeration(leaders)} {verb} on {measure}, but {queries} cannot separate it from {alternatives(rivals)}."
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bakeoff.core.markdown import inert, section_lines
+from bakeoff.core.printable import inert, section_lines
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report.pairs import p_text
 from bakeoff.results.task_table import TaskTable

@@ -13,7 +13,7 @@ from msgspec import UNSET
 from bakeoff.core.clock import SAMPLES_FOR
 from bakeoff.core.facts import Fact
 from bakeoff.core.figures import PairedDifference
-from bakeoff.core.printable import dollars, listed
+from bakeoff.core.printable import dollars, join_names
 from bakeoff.report.groups import RowGroup, group_rows, name_without_store, shorten, store_name
 from bakeoff.report.numbers import (
     about,
@@ -113,7 +113,7 @@ class Findings:
             if pair.a in mine and pair.b in yours:
                 return pair
             if pair.a in yours and pair.b in mine:
-                return pair.turned()
+                return pair.reverse()
         return None
 
     def _alike(self, label: str) -> set[str]:
@@ -468,7 +468,7 @@ def _untimed(summary: Summary, choice: Choice) -> str:
     for name, labels in choice.untimed.items():
         if labels:
             why = no_time(summary.row(labels[0]), int(name.removeprefix("p")))
-            return f" The {name} of {listed(labels)} is not known. {why}"
+            return f" The {name} of {join_names(labels)} is not known. {why}"
     return ""
 
 
@@ -511,7 +511,7 @@ def _equivalence(summary: Summary) -> list[str]:
     shown = [label for label, standing in verdict.standings.items() if standing.equivalent]
     if shown:
         are = "is" if len(shown) == 1 else "are"
-        return [f"{listed(shown)} {are} as good as {verdict.leader} within {within:g} ({CONFIDENCE})."]
+        return [f"{join_names(shown)} {are} as good as {verdict.leader} within {within:g} ({CONFIDENCE})."]
     from bakeoff.statistics.guarded import queries_for_equivalence
 
     least = queries_for_equivalence(within)
@@ -523,7 +523,7 @@ def _below_random(summary: Summary) -> list[str]:
     below = [label for label, standing in summary.verdict.standings.items() if standing.beats_random is False]
     if not below or summary.verdict.situation == "nothing beats random":
         return []
-    return [f"{listed(below)} {'does' if len(below) == 1 else 'do'} not beat a random order."]
+    return [f"{join_names(below)} {'does' if len(below) == 1 else 'do'} not beat a random order."]
 
 
 def _truncated(rows: Sequence[Row]) -> list[str]:
@@ -532,7 +532,8 @@ def _truncated(rows: Sequence[Row]) -> list[str]:
         if row.cut and row.cut[0] >= CUT_FROM * row.cut[1]:
             cut.setdefault(row.cut, []).append(row.label)
     return [
-        f"{listed(labels)} truncated about {long:,} of {texts:,} documents." for (long, texts), labels in cut.items()
+        f"{join_names(labels)} truncated about {long:,} of {texts:,} documents."
+        for (long, texts), labels in cut.items()
     ]
 
 

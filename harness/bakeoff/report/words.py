@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
-from bakeoff.core.extensions import added, load_place
+from bakeoff.core.extensions import collect_entries, load_place
 from bakeoff.core.facts import Fact, Remark
-from bakeoff.core.printable import counted, listed
+from bakeoff.core.printable import join_names, pluralise
 
 Words = Mapping[str, str | Callable[..., str]]
 
@@ -43,7 +43,7 @@ def words(remark: Remark) -> str:
 
 @cache
 def _words_of(extension: str) -> Words:
-    place = added("WORDS").get(extension)
+    place = collect_entries("WORDS").get(extension)
     words_of_it: Words = load_place(place) if place else {}
     return words_of_it
 
@@ -72,7 +72,7 @@ def _too_long(model: str, long: int, texts: int, estimated: bool, tokens: int, c
 
 
 def _weights_as_given(labels: Sequence[str]) -> str:
-    return f"fusion weights are as given in the line-up, not tuned on this task: {listed(labels)}"
+    return f"fusion weights are as given in the line-up, not tuned on this task: {join_names(labels)}"
 
 
 def _token_vectors(vectors: int, texts: int, size: int, size_of_one_each: int) -> str:
@@ -83,7 +83,7 @@ def _token_vectors(vectors: int, texts: int, size: int, size_of_one_each: int) -
 
 
 def _unmatched(queries: int) -> str:
-    return f"{counted(queries, 'query')} matched no document"
+    return f"{pluralise(queries, 'query')} matched no document"
 
 
 def _duplicates(count: int, documents: Sequence[str], originals: Sequence[str]) -> str:
@@ -116,19 +116,20 @@ def _without_relevant(queries: Sequence[str]) -> str:
 
 
 def _unknown_key(file: str, key: str, entries: str, count: int) -> str:
-    kept = f" in {counted(count, 'entry')} of {entries}, kept as metadata" if entries else ""
+    kept = f" in {pluralise(count, 'entry')} of {entries}, kept as metadata" if entries else ""
     return f"{file}: unknown key {key!r}{kept}"
 
 
 def _wrong_counts(file: str, count: int, categories: Sequence[str], given: Sequence[int], found: Sequence[int]) -> str:
     wrong = [
-        f"{name} {said} ({counted(there, 'query')})" for name, said, there in zip(categories, given, found, strict=True)
+        f"{name} {said} ({pluralise(there, 'query')})"
+        for name, said, there in zip(categories, given, found, strict=True)
     ]
     return f"{file}: wrong counts in categories: {some_of(wrong, count)}"
 
 
 def _unknown_graded(file: str, count: int, queries: Sequence[str], documents: Sequence[str]) -> str:
-    return f"{file}: {counted(count, 'id')} without an article, left out: {_pairs(count, queries, documents)}"
+    return f"{file}: {pluralise(count, 'id')} without an article, left out: {_pairs(count, queries, documents)}"
 
 
 def _expected_below(file: str, rel: int, count: int, queries: Sequence[str], documents: Sequence[str]) -> str:
@@ -162,7 +163,7 @@ def _unjudged_scores(measure: str, condensed: bool) -> str:
 
 
 def _short_lists(queries: int) -> str:
-    return f"{counted(queries, 'query')} got fewer results than there are documents"
+    return f"{pluralise(queries, 'query')} got fewer results than there are documents"
 
 
 def _ranks_unlike(label: str, query: str, place: int, expected: str, got: str) -> str:

@@ -15,7 +15,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
-from bakeoff.core.printable import listed
+from bakeoff.core.printable import join_names
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.labels import called
 from bakeoff.results.result import Result, load
@@ -248,7 +248,7 @@ def _with_the_first(
 def _unmatched(first: Result, other: Result, chosen: Set[str], shown: Mapping[str, str]) -> list[str]:
     """Rows that one of two results lacks: nobody should take them for compared."""
     return [
-        f"Not compared: {listed(alone)}, which only {shown[result.name]} has."
+        f"Not compared: {join_names(alone)}, which only {shown[result.name]} has."
         for result, rest in ((first, other), (other, first))
         if (alone := [label for label in result.labels if label in chosen and label not in rest.labels])
     ]

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
-from bakeoff_providers.secrets import HIDDEN, known_spellings
+from bakeoff_providers.secrets import HIDDEN, collect_spellings
 
 from bakeoff.core.public import public_fields
 
@@ -20,7 +20,7 @@ OPEN = frozenset({"headers", "options", "overrides", "store_options"})  # in a l
 
 def published(content: msgspec.Struct) -> bytes:
     """The JSON of a value. Only where something has to be struck out, it is gone through text by text."""
-    spellings = known_spellings()
+    spellings = collect_spellings()
     try:
         encoded = msgspec.json.encode(content)
         if not any(msgspec.json.encode(_whole(spelling))[1:-1] in encoded for spelling in spellings):

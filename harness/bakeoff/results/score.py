@@ -14,7 +14,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
-from bakeoff.core.printable import counted, some
+from bakeoff.core.printable import pluralise, some
 from bakeoff.core.task import Judgments
 from bakeoff.evaluation.measures import Measure, deepest
 from bakeoff.evaluation.measures.grammar import measures_of
@@ -182,8 +182,8 @@ def _notes(
             )
         if extra := [query for query in run if query not in judgments]:
             unscored = f"({some(extra, NAMED)}), which {'is' if len(extra) == 1 else 'are'} not scored"
-            notes.append(f"{name} has {counted(len(extra), 'query')} without judgments {unscored}")
+            notes.append(f"{name} has {pluralise(len(extra), 'query')} without judgments {unscored}")
     if lost := [query for query in queries if not any(grade >= rel for grade in judgments[query].values())]:
-        queries_lost = f"{counted(len(lost), 'query')} ({some(lost, NAMED)})"
+        queries_lost = f"{pluralise(len(lost), 'query')} ({some(lost, NAMED)})"
         notes.append(f"no document is relevant for {queries_lost}: every run scores 0 there")
     return notes

@@ -15,7 +15,7 @@ from bakeoff.results.result import Result
 from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.columns import differences_of
 from bakeoff.statistics.constants import NOISE
-from bakeoff.statistics.nested import NestedDifference, nested_difference
+from bakeoff.statistics.nested import NestedDifference, estimate_nested
 from bakeoff.statistics.tests import holm_of_distinct, hypothesis_of
 
 ROLES = ("domain", "general")
@@ -123,7 +123,7 @@ def _pairs(
 ) -> list[TaskPair]:
     chosen = list(combinations(labels, 2))
     differences = [_differences(a, b, scores, averagings) for a, b in chosen]
-    over = [nested_difference(by_task, bounded=bounded) for by_task in differences]
+    over = [estimate_nested(by_task, bounded=bounded) for by_task in differences]
     adjusted = holm_of_distinct([one.p for one in over], [hypothesis_of(np.concatenate(d)) for d in differences])
     return [
         TaskPair(a=a, b=b, over_tasks=one, p_holm=float(p))
@@ -153,7 +153,7 @@ def _transfer(
             tasks = [task for task in scores if roles[task] == role]
             if tasks and base in scores[tasks[0]]:
                 differences = _differences(label, base, {task: scores[task] for task in tasks}, averagings)
-                chosen.append((label, base, role, tasks, nested_difference(differences, bounded=bounded)))
+                chosen.append((label, base, role, tasks, estimate_nested(differences, bounded=bounded)))
                 hypothesis = hypothesis_of(np.concatenate(differences))
                 asked.append(None if hypothesis is None else (role, hypothesis))
     adjusted = holm_of_distinct([one[-1].p for one in chosen], asked)

@@ -26,7 +26,7 @@ from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.columns import differences_of, table_of
 from bakeoff.statistics.compare import finite
 from bakeoff.statistics.constants import ALPHA, NOISE
-from bakeoff.statistics.detectable import queries_for_gap, round_gap, unnoticed_below
+from bakeoff.statistics.detectable import find_noticeable_gap, queries_for_gap, round_gap
 from bakeoff.statistics.effects import kendall_tau
 from bakeoff.statistics.small_samples import FEWEST_UNLIKE
 from bakeoff.statistics.tests import first_equal, holm_of_distinct, hypothesis_of
@@ -350,7 +350,7 @@ def _outlook(standings: _Standings) -> Outlook | None:
     if question.averaging.has_error:
         pair = [question.averaging.linear(standings.mine[label]) for label in (better, worse)]
         heaviest, bounded = question.averaging.heaviest, measure.bounded
-        if (gap := unnoticed_below(*pair, bounded=bounded, heaviest=heaviest)) is not None:
+        if (gap := find_noticeable_gap(*pair, bounded=bounded, heaviest=heaviest)) is not None:
             top = standings.means[better]
             unnoticed = round_gap(measure.figure(top) - measure.figure(top - gap), len(standings.table))
         if bounded:  # the margin is of figures from 0 to 1

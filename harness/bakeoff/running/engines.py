@@ -18,7 +18,7 @@ from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.needs import Plugin
 from bakeoff_providers.registry import Registry
 
-from bakeoff.core.extensions import added
+from bakeoff.core.extensions import collect_entries
 from bakeoff.core.facts import Remark
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.remote import SharedFolder
@@ -119,7 +119,7 @@ class Local(Engine):
 
 BUILTIN = {
     "local": "bakeoff.running.engines:Local",
-    **added("ENGINES"),
+    **collect_entries("ENGINES"),
 }
 
 ENGINES: Registry[Engine] = Registry("engine", "bakeoff.engines", BUILTIN)
@@ -129,7 +129,7 @@ def engine_entry(entry: EngineEntry, name: str | None, address: str | None) -> E
     """The line-up's engine, with what the command line says instead."""
     changed = msgspec.structs.replace(entry, name=name or entry.name, address=address or entry.address)
     if not ENGINES.get(changed.name).on_other_machines and (changed.address or changed.shards):
-        able = " or ".join(known for known, engine in ENGINES.loaded() if engine.on_other_machines)
+        able = " or ".join(known for known, engine in ENGINES.load_all() if engine.on_other_machines)
         setting, place = ("address", "--address") if changed.address else ("shards", "engine shards")
         raise InputError(
             f"the {changed.name} engine has no {setting}", place=place, remedy=f"add --engine {able}, or remove it"

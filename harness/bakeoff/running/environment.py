@@ -14,8 +14,8 @@ def this_machine() -> Machine:
 
     What another package registers as an adapter may be none.
     """
-    stores = dict(STORES.loaded())
-    adapters = [*stores.values(), *dict(PROVIDERS.loaded()).values(), *dict(RANKERS.loaded()).values()]
+    stores = dict(STORES.load_all())
+    adapters = [*stores.values(), *dict(PROVIDERS.load_all()).values(), *dict(RANKERS.load_all()).values()]
     return machine(
         distributions=[name for adapter in adapters for name in getattr(adapter, "distributions", ())],
         threads={name: threads for name, store in stores.items() if (threads := getattr(store, "threads", None))},

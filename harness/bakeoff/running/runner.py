@@ -170,7 +170,7 @@ def task_of(kind: TaskKind, lineup: Lineup, settings: Settings) -> Task:
     if settings.sample_documents is None:
         return task
     if not kind.can_be_sampled:
-        able = ", ".join(repr(name) for name, other in TASK_KINDS.loaded() if other.can_be_sampled)
+        able = ", ".join(repr(name) for name, other in TASK_KINDS.load_all() if other.can_be_sampled)
         raise InputError(
             f"a task of kind {kind.name!r} is about all of its documents",
             place="--sample-documents",

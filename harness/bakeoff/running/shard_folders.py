@@ -13,8 +13,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import read_json, write_json
 from bakeoff.core.hashing import space_name
-from bakeoff.core.printable import some
-from bakeoff.core.whole import whole_number
+from bakeoff.core.printable import some, whole_number
 from bakeoff.embedding.corpus_chunks import in_blocks
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.vector_rows import BLOCK

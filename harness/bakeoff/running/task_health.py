@@ -10,8 +10,8 @@ import numpy as np
 
 from bakeoff.core.arrays import Grades, Values
 from bakeoff.core.facts import Remark
-from bakeoff.core.filters import unmatched
-from bakeoff.core.printable import counted, listed, some
+from bakeoff.core.filters import find_unmatched
+from bakeoff.core.printable import join_names, pluralise, some
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
@@ -23,7 +23,7 @@ from bakeoff.evaluation.score import Scores, join, score_queries
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import Settings, run
 from bakeoff.statistics.columns import differences_of
-from bakeoff.statistics.detectable import round_gap, unnoticed_below
+from bakeoff.statistics.detectable import find_noticeable_gap, round_gap
 from bakeoff.systems.dense import Dense
 from bakeoff.systems.lexical import Lexical
 from bakeoff.tasks.annotations import QueryDocument
@@ -36,7 +36,7 @@ FREE_CONTENDERS = (
     Dense("tfidf+faiss", provider="tfidf", store="faiss"),
     Dense("fake+faiss", provider="fake", store="faiss"),
 )
-FREE_NAMES = listed([contender.label for contender in FREE_CONTENDERS])
+FREE_NAMES = join_names([contender.label for contender in FREE_CONTENDERS])
 
 
 class Ceiling(msgspec.Struct, frozen=True):
@@ -125,7 +125,7 @@ class Health(TextHealth, frozen=True, kw_only=True):
                 )
         if self.open_pairs:
             findings.append(
-                f"{self.open_pairs} of the {counted(self.pooled or 0, 'pair')} of the pool "
+                f"{self.open_pairs} of the {pluralise(self.pooled or 0, 'pair')} of the pool "
                 f"{'has no grade and counts' if self.open_pairs == 1 else 'have no grade and count'} as not relevant: "
                 f"{self.grade_command}"
             )
@@ -147,7 +147,7 @@ def text_health(task: Task) -> TextHealth:
     asked = task.queries
     alike = near_duplicates([query.text for query in asked], MOST_ALIKE)
     return TextHealth(
-        unmatched=unmatched({query.id: query.where for query in task.queries}, task.metadata.values()),
+        unmatched=find_unmatched({query.id: query.where for query in task.queries}, task.metadata.values()),
         duplicates=[
             (asked[first].id, asked[second].id, share)
             for first, second, share in alike
@@ -229,7 +229,7 @@ def _unnoticed(scores: Mapping[str, Values]) -> tuple[float | None, str]:
     best, *others = sorted(scores, key=lambda label: -float(scores[label].mean()))
     for rival in others:
         if differences_of(scores[best], scores[rival]).any():
-            gap = unnoticed_below(scores[best], scores[rival])
+            gap = find_noticeable_gap(scores[best], scores[rival])
             return (None, "") if gap is None else (round_gap(gap, len(scores[best])), f"{best} and {rival}")
     return None, ""
 

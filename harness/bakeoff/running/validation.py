@@ -8,11 +8,11 @@ from typing import Any
 
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.adapter import cache_key
-from bakeoff_providers.base import Fitted, InFiles, Provider, Role, checked
+from bakeoff_providers.base import Fitted, InFiles, Provider, Role, check_batch
 from bakeoff_providers.errors import BrokenPlugin, InputError
 from bakeoff_providers.stopping import ends_run
 
-from bakeoff.core.clock import timed
+from bakeoff.core.clock import time_call
 from bakeoff.core.facts import Fact, Remark
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
@@ -143,8 +143,8 @@ def _tried(provider: Provider) -> Finding:
         if isinstance(provider, Fitted):
             provider.fit(SAMPLE)
         provider.embed(SAMPLE[:1], Role.QUERY)  # the first call loads and connects
-        batch, nanoseconds = timed(lambda: provider.embed(SAMPLE[:1], Role.QUERY))
-        vectors = checked(batch, SAMPLE[:1], provider.card).vectors
+        batch, nanoseconds = time_call(lambda: provider.embed(SAMPLE[:1], Role.QUERY))
+        vectors = check_batch(batch, SAMPLE[:1], provider.card).vectors
     except Exception as error:  # a library's own errors are findings too
         return Finding(provider.name, provider.card.name, reason_of(error))
     finally:

@@ -14,7 +14,7 @@ from bakeoff_providers.base import Vectors
 from bakeoff.core.filters import conditions
 from bakeoff.core.ranking import PackedRankings, Ranking
 from bakeoff.core.task import Query
-from bakeoff.embedding.vector_rows import VectorRows, chosen_rows
+from bakeoff.embedding.vector_rows import VectorRows, select_rows
 from bakeoff.search import brute_force
 from bakeoff.search.hits import Hits
 from bakeoff.search.index import Index
@@ -105,7 +105,7 @@ class ExactSearch(ExactRankings):
         ids, vectors = self.index.ids, self.vectors
         if filters:
             kept = self.index.passing(filters).astype(np.intp)
-            ids, vectors = [ids[row] for row in kept], chosen_rows(vectors, kept)
+            ids, vectors = [ids[row] for row in kept], select_rows(vectors, kept)
         waiting, size = list(group), max(self.index.fetch_size(excluding=query.excluded) for query in group)
         while waiting:
             unsettled = []

@@ -12,7 +12,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 from numpy.typing import NDArray
 
-from bakeoff.core.ranking import Ranking, ordered
+from bakeoff.core.ranking import Ranking, make_ranking
 
 if TYPE_CHECKING:
     from bakeoff.statistics.averaging import Averaging
@@ -64,7 +64,7 @@ def weighted_rrf(
     for ranking, weight in zip(rankings, weights, strict=True):
         for rank, document in enumerate(ranking.found[:top_n], start=1):
             scores[document] = scores.get(document, 0.0) + weight / (c + rank)
-    return ordered((document, round(score, RRF_DIGITS)) for document, score in scores.items())
+    return make_ranking((document, round(score, RRF_DIGITS)) for document, score in scores.items())
 
 
 def fuse(rankings: Sequence[Ranking], fusion: Fusion, weights: Sequence[float] | None = None) -> Ranking:
@@ -87,7 +87,7 @@ def _by_scores(normalised: Normalise) -> Method:
             held = dict(zip(ids, values.tolist(), strict=True))
             for document in scores:
                 scores[document] += weight * held.get(document, absent)
-        return ordered((document, round(score, RRF_DIGITS)) for document, score in scores.items())
+        return make_ranking((document, round(score, RRF_DIGITS)) for document, score in scores.items())
 
     return fused
 

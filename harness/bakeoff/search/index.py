@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bakeoff.core.filters import Condition, conditions, filterable, tokens
 from bakeoff.core.id_rows import IdRows
-from bakeoff.core.ranking import Ranking, ordered
+from bakeoff.core.ranking import Ranking, make_ranking
 from bakeoff.core.task import Query
 from bakeoff.embedding.chunking import Chunk
 from bakeoff.embedding.corpus_chunks import StoredChunks
@@ -162,7 +162,7 @@ class Index:
         best.pop(excluding, None)
         complete = len(hits.ids) >= len(self.ids) or len(hits.ids) < asked
         partial = self._at_most(best, hits.ids, min(scores)) if self.parents == "mean" and not complete else {}
-        ranking = ordered(_rounded(best | partial), self.depth)
+        ranking = make_ranking(_rounded(best | partial), self.depth)
         reached = complete or (len(ranking) == self.depth and min(scores) < ranking.scores[-1])
         return ranking if reached and not any(document in partial for document in ranking.ids) else None
 

@@ -16,7 +16,7 @@ from bakeoff_providers.needs import Plugin
 from bakeoff_providers.registry import Registry
 from numpy.typing import NDArray
 
-from bakeoff.core.extensions import added
+from bakeoff.core.extensions import collect_entries
 from bakeoff.core.filters import Where, conditions, passes
 from bakeoff.embedding.token_rows import TokenRows
 from bakeoff.search.brute_force import Similarities
@@ -75,7 +75,7 @@ TOKEN_STORES: Registry[TokenStore] = Registry(
     "bakeoff.token_stores",
     {
         "exact": "bakeoff.search.token_stores:Exact",
-        **added("TOKEN_STORES"),
+        **collect_entries("TOKEN_STORES"),
     },
     given=("folder",),
 )

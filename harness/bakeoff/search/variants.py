@@ -57,7 +57,7 @@ class FittedVariant:
         """All documents, changed as they are read."""
         if self.variant.precision == "float32" and self.variant.dimensions in (None, vectors.dimensions):
             return vectors
-        return vectors.changed(self.documents, self.variant.dimensions or vectors.dimensions)
+        return vectors.transform(self.documents, self.variant.dimensions or vectors.dimensions)
 
     def unrounded(self, vectors: VectorRows) -> VectorRows:
         """All documents in their dimensions, for a store that rounds by itself."""

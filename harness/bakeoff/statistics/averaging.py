@@ -1,6 +1,6 @@
-"""What a mean is taken over: the queries as they are, or the traffic that drawn queries stand for.
+"""What a mean is taken over: the queries themselves, or the traffic that sampled queries represent.
 
-Every table of a result asks one of these two for its means, intervals and tests, so that they can't mix them.
+Every table of a result gets its means, intervals and tests from one of these two, so they never mix.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from bakeoff.core.task import Drawn
 from bakeoff.statistics import stratified
 from bakeoff.statistics.best_set import BestSet, best_set
 from bakeoff.statistics.columns import Pairs, across, differences_of, table_of, without_noise
-from bakeoff.statistics.compare import compare, finite, tested_pairs
+from bakeoff.statistics.compare import compare, compare_pairs, finite
 from bakeoff.statistics.constants import NOISE, SEED
 from bakeoff.statistics.effects import wins_ties_losses
 from bakeoff.statistics.equivalence import equivalence_tests
-from bakeoff.statistics.guarded import WORST, Differences, guarded_differences
+from bakeoff.statistics.guarded import WORST, Differences, guard_differences
 from bakeoff.statistics.incumbent import Versus, versus
 from bakeoff.statistics.small_samples import doubt, mean_intervals
 from bakeoff.statistics.stratified import Strata, is_whole
@@ -31,31 +31,31 @@ from bakeoff.statistics.tests import sign_flip_tests, wilcoxon
 
 WEIGHTED = "per query asked: weighted by traffic"
 
-Scores = Mapping[str, Values]
+ScoresByName = Mapping[str, Values]
 Mask = NDArray[np.bool_]
 
 
 class Averaging(Protocol):
-    """Means over queries, and what can be said of them; `bounded` are measures from 0 to 1."""
+    """Means over queries and their statistics. `bounded` measures are from 0 to 1."""
 
     @property
     def weights(self) -> Values | None:
-        """Each query's share; None where all count alike."""
+        """Each query's share; None if all are equal."""
 
     def mean(self, values: Values, where: Mask | None = None) -> float:
-        """Of all queries, or of some."""
+        """The mean over all queries, or over some."""
 
     def intervals(
         self, table: Values, bounded: bool | Sequence[bool] = True, where: Mask | None = None
     ) -> tuple[Values, Values]:
-        """Low and high end for the mean of each column; `where` leaves queries out."""
+        """The low and high ends of the interval of each column's mean. `where` selects queries."""
 
     def pairs(
-        self, scores: Scores, *, among: Collection[str] | None = None, bounded: bool = True
+        self, scores: ScoresByName, *, among: Collection[str] | None = None, bounded: bool = True
     ) -> list[PairedDifference]:
-        """All pairs of contenders; of very many, those with the best and of neighbours. Holm's correction is over all.
+        """All pairs of contenders; of very many, only those with the best and of neighbours.
 
-        `among` asks for every pair of these instead, with the same correction.
+        `among` requests every pair of these instead. Holm's correction is over all pairs.
         """
 
     def differences(self, table: Values, pairs: Pairs, *, bounded: bool = True) -> Differences:
@@ -65,35 +65,35 @@ class Averaging(Protocol):
         """Which columns may have the highest mean."""
 
     def versus(self, table: Values, incumbent: int, *, bounded: bool = True) -> Versus:
-        """Every column against one."""
+        """Every column compared with one."""
 
     def p_zero(self, table: Values) -> Values:
-        """For each column, p of its mean being 0."""
+        """For each column, the p of its mean being 0."""
 
     def p_equivalent(self, differences: Sequence[Values], margin: float, *, bounded: bool = True) -> Values:
-        """Holm-adjusted p of each mean being within the margin of 0."""
+        """The Holm-adjusted p of each mean being within the margin of 0."""
 
     def linear(self, values: Values) -> Values:
-        """Values whose plain mean and standard error are those of this averaging, for what knows plain ones only."""
+        """Values whose plain mean and standard error are those of this averaging."""
 
     @property
     def heaviest(self) -> float:
-        """How much more than the average query the one with the largest share counts."""
+        """The largest weight relative to the average one."""
 
     @property
     def has_error(self) -> bool:
-        """Whether means have an error that is known; a log that was drawn whole has none."""
+        """Whether means have a known error. A fully drawn log has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class PerQuery:
-    """Every query counts alike."""
+    """Every query counts the same."""
 
     seed: int = SEED
 
     @property
     def weights(self) -> Values | None:
-        """All alike."""
+        """None: all equal."""
         return None
 
     def mean(self, values: Values, where: Mask | None = None) -> float:
@@ -103,18 +103,18 @@ class PerQuery:
     def intervals(
         self, table: Values, bounded: bool | Sequence[bool] = True, where: Mask | None = None
     ) -> tuple[Values, Values]:
-        """Exact ones; of measures without bounds what BCa and Student's span."""
+        """Exact intervals; for unbounded measures, the hull of BCa's and Student's."""
         return mean_intervals(table if where is None else table[where], bounded=bounded, seed=self.seed)
 
     def pairs(
-        self, scores: Scores, *, among: Collection[str] | None = None, bounded: bool = True
+        self, scores: ScoresByName, *, among: Collection[str] | None = None, bounded: bool = True
     ) -> list[PairedDifference]:
-        """By samples that are guarded against rare failures."""
+        """From samples guarded against rare failures."""
         return compare(scores, among, bounded=bounded)
 
     def differences(self, table: Values, pairs: Pairs, *, bounded: bool = True) -> Differences:
-        """By the same samples."""
-        return guarded_differences(table, pairs, bounded=bounded)
+        """From the same samples."""
+        return guard_differences(table, pairs, bounded=bounded)
 
     def best_set(self, table: Values, *, bounded: bool = True) -> BestSet:
         """By max-T."""
@@ -133,26 +133,26 @@ class PerQuery:
         return equivalence_tests(differences, margin, worst=WORST if bounded else None)
 
     def linear(self, values: Values) -> Values:
-        """Themselves."""
+        """The values themselves."""
         return values
 
     @property
     def heaviest(self) -> float:
-        """All alike."""
+        """1: all equal."""
         return 1.0
 
     @property
     def has_error(self) -> bool:
-        """Others might have been asked."""
+        """Always: other queries might have been asked."""
         return True
 
 
 @dataclass(frozen=True)
 class PerQueryAsked:
-    """Every query counts as often as its part of the traffic asks; errors know how the queries were drawn.
+    """Queries count by their share of the traffic. Errors follow from the sampling design.
 
-    Tests are those of plain queries, on linearised values. Where one query stands for a stratum of several, nothing is
-    known of the error, and nothing can be told apart.
+    Tests are those of plain queries, on linearised values. If a single query represents a stratum of several, the error
+    is unknown, and nothing can be separated.
     """
 
     strata: Strata
@@ -164,22 +164,22 @@ class PerQueryAsked:
         return self.strata.weights
 
     def mean(self, values: Values, where: Mask | None = None) -> float:
-        """Weighted by traffic, or by the traffic of some."""
+        """Weighted by traffic, or by the traffic of some queries."""
         weights = self.strata.weights
         return float(weights @ values if where is None else weights[where] @ values[where] / weights[where].sum())
 
     def intervals(
         self, table: Values, bounded: bool | Sequence[bool] = True, where: Mask | None = None
     ) -> tuple[Values, Values]:
-        """Exact ones by stratum; unknown for some queries, as strata are drawn whole."""
+        """Exact intervals by stratum; unknown for a subset, since strata are drawn as a whole."""
         if where is not None:
             return np.full(table.shape[1], np.nan), np.full(table.shape[1], np.nan)
         return stratified.mean_intervals(table, self.strata, bounded)
 
     def pairs(
-        self, scores: Scores, *, among: Collection[str] | None = None, bounded: bool = True
+        self, scores: ScoresByName, *, among: Collection[str] | None = None, bounded: bool = True
     ) -> list[PairedDifference]:
-        """Student's test is the strata's; Wilcoxon's and the wins are of the drawn queries, unweighted."""
+        """Student's test is stratified. Wilcoxon's test and the wins use the sampled queries, unweighted."""
         table = table_of(list(scores.values()))
 
         def pair(i: int, j: int) -> PairedDifference:
@@ -192,7 +192,7 @@ class PerQueryAsked:
                 wilcoxon_p=wilcoxon(d), effect=finite(effect), wins=wins, ties=ties, losses=losses, doubt=doubt(d),
             )  # fmt: skip
 
-        return tested_pairs(
+        return compare_pairs(
             list(scores),
             table,
             self.strata.weights @ table if len(table) else table,
@@ -202,9 +202,9 @@ class PerQueryAsked:
         )
 
     def differences(self, table: Values, pairs: Pairs, *, bounded: bool = True) -> Differences:
-        """Guarded; a log that was drawn whole leaves nothing open."""
+        """Guarded. A fully drawn log has no uncertainty."""
         if self.has_error:
-            return guarded_differences(self._linear(table), pairs, bounded=bounded, heaviest=self.heaviest)
+            return guard_differences(self._linear(table), pairs, bounded=bounded, heaviest=self.heaviest)
         apart = without_noise(across(self.strata.weights @ table, pairs))
         if self._whole:
             return Differences(apart, apart, np.where(apart == 0, 1.0, 0.0))
@@ -239,7 +239,7 @@ class PerQueryAsked:
         return stratified.estimates(table, self.strata)[3]
 
     def p_equivalent(self, differences: Sequence[Values], margin: float, *, bounded: bool = True) -> Values:
-        """Two one-sided tests; an imagined failure has the largest share of the traffic."""
+        """Two one-sided tests. An imagined failure has the largest share of the traffic."""
         if self._whole:
             return np.array([float(abs(self.mean(d)) > margin + NOISE) for d in differences])
         if not self.has_error:
@@ -248,8 +248,8 @@ class PerQueryAsked:
         return equivalence_tests([self.linear(d) for d in differences], margin, worst=worst)
 
     def linear(self, values: Values) -> Values:
-        """The linearised ones; where a stratum's error is not known, the drawn ones around the weighted mean."""
-        alike = stratified.linearised(values, self.strata)
+        """The linearised values; if a stratum's error is unknown, the raw ones around the weighted mean."""
+        alike = stratified.linearise(values, self.strata)
         return alike if np.isfinite(alike).all() else values - values.mean() + self.mean(values)
 
     def _linear(self, table: Values) -> Values:
@@ -257,7 +257,7 @@ class PerQueryAsked:
 
     @property
     def heaviest(self) -> float:
-        """By the weights."""
+        """From the weights."""
         return float(self.strata.weights.max() * len(self.strata.weights))
 
     @cached_property
@@ -266,13 +266,13 @@ class PerQueryAsked:
 
     @cached_property
     def has_error(self) -> bool:
-        """Every stratum is drawn in part by at least two queries, or whole, but not all of them whole."""
-        known = np.isfinite(stratified.linearised(np.zeros(len(self.strata.weights)), self.strata)).all()
+        """Whether at least one stratum is a sample, and every sampled stratum has at least two queries."""
+        known = np.isfinite(stratified.linearise(np.zeros(len(self.strata.weights)), self.strata)).all()
         return bool(known) and not self._whole
 
 
 def averaging_of(drawn: Sequence[Drawn | None], seed: int = SEED) -> Averaging:
-    """By traffic where every query says what it stands for, else plain. Shares of some queries are made shares of 1."""
+    """By traffic if every query has a share, else plain. Shares of a subset are rescaled to 1."""
     known = [each for each in drawn if each is not None]
     if not known or len(known) < len(drawn):
         return PerQuery(seed)

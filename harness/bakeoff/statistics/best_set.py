@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.columns import affordable, without_noise
 from bakeoff.statistics.constants import ALPHA, SEED
-from bakeoff.statistics.tests import first_equal, flipped_sums
+from bakeoff.statistics.tests import first_equal, flip_sums
 
-MANY_ROWS = 30  # from here on the luckiest of them hides more failures
+MANY_ROWS = 30  # with more rows, the luckiest hides more failures
 FIRST = 0.1  # share of alpha for a first test against all rows; the second is against those that pass it
 FLIPS = 9_999
-EXACT_UP_TO = 13  # queries, imagined ones included, of which all flips are counted
-CELLS = 400_000_000  # rows × rows × flips, where there are very many rows
+EXACT_UP_TO = 13  # queries, imagined ones included, for which all flips are enumerated
+CELLS = 400_000_000  # rows × rows × flips, for very many rows
 FEWEST_FLIPS = 2000
 ROUNDING = 1e-9  # of a studentised sum
-LARGE = 1e100  # stands for infinity, where that times 0 would be no number
+LARGE = 1e100  # stands for infinity, since inf × 0 is NaN
 
 Mask = NDArray[np.bool_]
 
@@ -61,7 +61,7 @@ def best_set(
     """
     _, firsts, place = np.unique(first_equal(table), return_index=True, return_inverse=True)
     rows = table[:, firsts]
-    imagined = imagined_queries(_count_near_leader(rows)) if bounded else 0
+    imagined = count_imagined(_count_near_leader(rows)) if bounded else 0
     flipped = _Flipped.of(rows, imagined, heaviest, flips, seed)
     levels = FIRST * alpha, (1 - FIRST) * alpha
     everyone = np.ones(len(firsts), dtype=bool)
@@ -97,16 +97,16 @@ class _Flipped:
         if len(padded) <= EXACT_UP_TO:
             return cls(table, imagined, heaviest, all_flips(padded), exact=True)
         flips = min(affordable(flips, n), max(FEWEST_FLIPS, CELLS // rows**2))
-        sums = np.concatenate(list(flipped_sums(padded, flips, seed)), axis=1)
+        sums = np.concatenate(list(flip_sums(padded, flips, seed)), axis=1)
         return cls(table, imagined, heaviest, sums, exact=False)
 
     def test(self, row: int) -> _Test:
-        """Of this row against all others."""
+        """The test of this row against all others."""
         failure, n = self.heaviest * float(self.table[:, row].mean()), len(self.table) + self.imagined
         leads = without_noise(self.table - self.table[:, [row]])
         sums = leads.sum(axis=0) - self.imagined * failure
         squares = (leads**2).sum(axis=0) + self.imagined * failure**2
-        sums[row], squares[row] = 0.0, np.inf  # no rival of itself
+        sums[row], squares[row] = 0.0, np.inf  # not its own rival
         flipped = (self.sums[:-1] - self.sums[row] - failure * self.sums[-1]) / np.sqrt(squares)[:, None]
         error = np.sqrt(np.maximum(squares - sums**2 / n, 0.0) / (n * max(n - 1, 1)))
         error[row] = 0.0
@@ -126,7 +126,7 @@ class _Test:
     exact: bool
 
     def against(self, rivals: Mask, level: float) -> tuple[float, float]:
-        """p of this row being the best, and what it is behind the best at least."""
+        """The p of this row being the best, and its least gap to the best."""
         near = self._near(rivals)
         if not near.any():
             return 1.0, 0.0
@@ -136,7 +136,7 @@ class _Test:
         return float(p), float(least.max())
 
     def most_behind(self, rivals: Mask, level: float) -> Values:
-        """What every other row is behind this one at most, if this is the best."""
+        """The most that every other row can be behind this one, if this is the best."""
         near = self._near(rivals)
         largest = self.flipped[near].max(axis=0, initial=-np.inf)
         bar = np.where(near, self._bar(largest, level), 0.0)
@@ -146,7 +146,7 @@ class _Test:
         return np.where(np.isinf(bar), np.inf, most)
 
     def _near(self, rivals: Mask) -> Mask:
-        """Rivals that are far behind are left out: they can't be better, and would make the test blunter."""
+        """The rivals that are not far behind. Others can't be better and would weaken the test."""
         near: Mask = rivals & _is_near(self.observed, self.n)
         near[self.row] = False
         return near
@@ -168,27 +168,27 @@ def _count_near_leader(rows: Values) -> int:
     return 1 + int(_is_near(leads.sum(axis=0)[size > 0] / size[size > 0], len(rows), times=2).sum())
 
 
-def imagined_queries(rows: int) -> int:
-    """On how many imagined queries a row fails that looks better than another."""
+def count_imagined(rows: int) -> int:
+    """The number of imagined queries on which a row that looks better fails."""
     return 2 if rows < MANY_ROWS else 3
 
 
 def share_reaching(largest: Values, values: Values, *, exact: bool) -> Values:
-    """p: the share of flips that reach each value; where flips were drawn, the observed one counts as one of them."""
+    """p: the share of flips that reach each value. If flips were drawn, the observed one counts too."""
     reached = len(largest) - np.searchsorted(np.sort(largest), values)
     p: Values = reached / len(largest) if exact else (reached + 1) / (len(largest) + 1)
     return p
 
 
 def bar(largest: Values, level: float, *, exact: bool) -> float:
-    """What a value must exceed for a p of at most the level, so that p and bounds agree."""
+    """The value to exceed for p to be at most the level, so that p and bounds agree."""
     allowed = int(level * (len(largest) + (not exact)) + ROUNDING) - (not exact)
     at = len(largest) - 1 - allowed
     return float(np.partition(largest, at)[at]) if allowed >= 0 else np.inf
 
 
 def all_flips(table: Values) -> Values:
-    """Columns × flips: the columns' sums under every pattern of signs."""
+    """Columns × flips: the columns' sums under every sign pattern."""
     sums = np.zeros((1, table.shape[1]))
     for query in table:
         sums = np.concatenate((sums + query, sums - query))

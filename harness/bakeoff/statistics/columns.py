@@ -1,4 +1,4 @@
-"""Queries × contenders as a table of columns, and the differences of pairs of them."""
+"""Queries × contenders as a table of columns, and differences of pairs of columns."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.constants import NOISE
 
-DRAWS = 100_000_000  # signs in all: with very many queries fewer repetitions say as much
+DRAWS = 100_000_000  # signs in total: with very many queries, fewer repetitions suffice
 
 Pairs = Sequence[tuple[int, int]]
 
 
 def table_of(values: Sequence[ArrayLike]) -> Values:
-    """One column per contender; all must have a finite score for each of the same queries."""
+    """One column per contender. All must have a finite score for each of the same queries."""
     arrays = [np.asarray(column, dtype=np.float64) for column in values]
     if len({array.shape for array in arrays}) > 1 or any(array.ndim != 1 or not len(array) for array in arrays):
         raise ValueError("contenders must have one score for each of the same queries")
@@ -34,22 +34,22 @@ def across(rows: Values, pairs: Pairs | None) -> Values:
 
 
 def differences_of(a: ArrayLike, b: ArrayLike) -> Values:
-    """a − b by query, with the rounding noise of equal scores taken out so that ties are ties to every test."""
+    """a − b per query, without rounding noise, so that ties are ties in every test."""
     return without_noise(np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64))
 
 
 def without_noise(differences: Values) -> Values:
-    """Exactly 0 where only rounding separates two scores."""
+    """Exactly 0 if two scores differ only by rounding."""
     return np.where(np.abs(differences) <= NOISE, 0.0, differences)
 
 
 def spread(values: Values) -> float:
-    """The sample's standard deviation, exactly 0 where only rounding separates the values."""
+    """The sample standard deviation, exactly 0 if values differ only by rounding."""
     if len(values) < 2 or np.ptp(values) <= NOISE:
         return 0.0
     return float(values.std(ddof=1))
 
 
 def affordable(repetitions: int, queries: int, draws: int = DRAWS) -> int:
-    """All of them up to a thousand queries; for a hundred thousand queries still a thousand."""
+    """All repetitions up to a thousand queries; still a thousand for a hundred thousand queries."""
     return min(repetitions, max(1000, draws // max(queries, 1)))

@@ -1,4 +1,4 @@
-"""Scores × Scores → differences, intervals and p-values of pairs of contenders."""
+"""Pairs of contenders: differences, intervals and p-values."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
 from bakeoff.statistics.columns import Pairs, differences_of, table_of
 from bakeoff.statistics.effects import effect_size, wins_ties_losses
-from bakeoff.statistics.guarded import Differences, guarded_differences
+from bakeoff.statistics.guarded import Differences, guard_differences
 from bakeoff.statistics.small_samples import doubt
-from bakeoff.statistics.tests import holm_of_distinct, holm_of_pairs, hypothesis_of, paired_t, wilcoxon
+from bakeoff.statistics.tests import holm_of_distinct, holm_of_pairs, hypothesis_of, t_test, wilcoxon
 
-MANY_PAIRS = 1000  # up to here every pair is shown
+MANY_PAIRS = 1000  # up to this many, all pairs are shown
 
 
 def compare(
     scores: Mapping[str, ArrayLike], among: Collection[str] | None = None, *, bounded: bool = True
 ) -> list[PairedDifference]:
-    """Every pair among these; else all, or of very many those with the best and of neighbours by mean.
+    """Every pair among these; else all pairs or, if there are very many, those with the best and of neighbours by mean.
 
-    All are tested, and Holm's correction is over all distinct ones. `bounded` says that scores are from 0 to 1.
+    All are tested, and Holm's correction is over all distinct ones. `bounded` scores are from 0 to 1.
     """
     table = table_of(list(scores.values()))
 
@@ -33,17 +33,17 @@ def compare(
         d = differences_of(table[:, i], table[:, j])
         wins, ties, losses = wins_ties_losses(d)
         return PairedDifference(
-            a="", b="", difference=float(d.mean()), low=None, high=None, p=1.0, p_holm=1.0, t_p=paired_t(d),
+            a="", b="", difference=float(d.mean()), low=None, high=None, p=1.0, p_holm=1.0, t_p=t_test(d),
             wilcoxon_p=wilcoxon(d), effect=finite(effect_size(d)), wins=wins, ties=ties, losses=losses, doubt=doubt(d),
         )  # fmt: skip
 
     def test(pairs: Pairs) -> Differences:
-        return guarded_differences(table, pairs, bounded=bounded)
+        return guard_differences(table, pairs, bounded=bounded)
 
-    return tested_pairs(list(scores), table, table.mean(axis=0) if len(table) else table, among, pair, test)
+    return compare_pairs(list(scores), table, table.mean(axis=0) if len(table) else table, among, pair, test)
 
 
-def tested_pairs(
+def compare_pairs(
     names: Sequence[str],
     table: Values,
     means: Values,
@@ -51,7 +51,7 @@ def tested_pairs(
     describe: Callable[[int, int], PairedDifference],
     test: Callable[[Pairs], Differences],
 ) -> list[PairedDifference]:
-    """The pairs that are shown, as they are described, with interval and p of the test, which is made for all."""
+    """The selected pairs, described, with the interval and p of a test over all pairs."""
     indices = list(combinations(range(len(names)), 2))
     if not indices:
         return []
@@ -63,20 +63,20 @@ def tested_pairs(
             describe(i, j), a=names[i], b=names[j], low=finite(tested.low[at]), high=finite(tested.high[at]),
             p=float(tested.p[at]), p_holm=float(adjusted[at]),
         )
-        for i, j in shown_pairs(names, means, indices, among)
+        for i, j in select_pairs(names, means, indices, among)
         for at in [number[i, j]]
     ]  # fmt: skip
 
 
-def shown_pairs(names: Sequence[str], means: Values, pairs: Pairs, among: Collection[str] | None) -> Pairs:
-    """The pairs of the named; where nobody is named, all, or of very many the nearest."""
+def select_pairs(names: Sequence[str], means: Values, pairs: Pairs, among: Collection[str] | None) -> Pairs:
+    """The pairs among the named contenders; if none are named, all pairs or the nearest of very many."""
     if among is None:
         return nearest_pairs(means, pairs)
     return [(i, j) for i, j in pairs if names[i] in among and names[j] in among]
 
 
 def nearest_pairs(means: Values, pairs: Pairs) -> Pairs:
-    """All pairs; of very many, those with the best and those of neighbours by mean."""
+    """All pairs; if there are very many, those with the best and of neighbours by mean."""
     if len(pairs) <= MANY_PAIRS:
         return pairs
     order = np.argsort(-means, kind="stable")
@@ -87,7 +87,7 @@ def nearest_pairs(means: Values, pairs: Pairs) -> Pairs:
 
 
 def finite(value: float) -> float | None:
-    """None where there is no such number."""
+    """None if the value is not finite."""
     return float(value) if np.isfinite(value) else None
 
 
@@ -96,7 +96,7 @@ def compare_chosen(
     chosen: Sequence[tuple[str, str]],
     compared: Callable[[Mapping[str, Values]], list[PairedDifference]] = compare,
 ) -> list[PairedDifference]:
-    """The chosen pairs only, each compared alone: Holm's correction is over the distinct ones of these."""
+    """The chosen pairs only, each compared on its own. Holm's correction is over the distinct ones."""
     pairs = [compared({a: scores[a], b: scores[b]})[0] for a, b in chosen]
     asked = [hypothesis_of(differences_of(scores[a], scores[b])) for a, b in chosen]
     adjusted = holm_of_distinct([pair.p for pair in pairs], asked)

@@ -11,9 +11,9 @@ from bakeoff.statistics.power import MOST_QUERIES
 
 
 def residual_variance(tables: Sequence[Values]) -> float:
-    """The variance of a score beside what its query and its contender explain, pooled over collections.
+    """The variance of a score that neither query nor contender explains, pooled over collections.
 
-    Each table is queries × contenders. Two contenders' differences vary by twice as much.
+    Each table is queries × contenders. The difference of two contenders varies twice as much.
     """
     squares, freedom = 0.0, 0
     for table in tables:
@@ -26,13 +26,13 @@ def residual_variance(tables: Sequence[Values]) -> float:
 
 
 def queries_for_width(width: float, variance: float, level: float = 1 - ALPHA) -> int | None:
-    """The fewest queries whose paired interval is on average no wider than this; `variance` is of one score."""
+    """The fewest queries whose paired interval is on average no wider than this. `variance` is of one score."""
     sd = math.sqrt(2 * variance)
     return fewest_queries(lambda n: expected_width(n, sd, level) <= width)
 
 
 def expected_width(n: int, sd: float, level: float = 1 - ALPHA) -> float:
-    """The mean width of Student's interval of a mean difference with this standard deviation."""
+    """The expected width of Student's interval of a mean difference with this standard deviation."""
     from scipy.special import gammaln, stdtrit
 
     freedom = n - 1
@@ -43,9 +43,9 @@ def expected_width(n: int, sd: float, level: float = 1 - ALPHA) -> float:
 def queries_for_anova(
     difference: float, variance: float, contenders: int, power: float = 0.8, alpha: float = ALPHA
 ) -> int | None:
-    """The fewest queries that find by a one-way F test that some of these contenders differ, best to worst by so much.
+    """The fewest queries for a one-way F test to detect this difference between the best and worst contender.
 
-    The least favourable case: all but two contenders lie halfway between these two.
+    Assumes the least favourable case, in which all other contenders lie halfway between these two.
     """
     from scipy.special import fdtri, ncfdtr
 
@@ -60,7 +60,7 @@ def queries_for_anova(
 
 
 def fewest_queries(enough: Callable[[int], bool]) -> int | None:
-    """The smallest number from 2 on for which this holds; it holds for every larger one."""
+    """The smallest number from 2 on that is enough. All larger ones must be, too."""
     low, high = 1, 2
     while not enough(high):
         low, high = high, 2 * high

@@ -12,19 +12,19 @@ import math
 import numpy as np
 
 from bakeoff.core.arrays import Values
-from bakeoff.statistics.best_set import FIRST, imagined_queries
+from bakeoff.statistics.best_set import FIRST, count_imagined
 from bakeoff.statistics.columns import differences_of
 from bakeoff.statistics.constants import ALPHA, NOISE
 from bakeoff.statistics.design import fewest_queries
 from bakeoff.statistics.small_samples import FEWEST_UNLIKE
 
 STEEPEST = 100.0  # λ beyond which only the largest difference is left
-STEPS = 40  # halvings of the interval in which λ is looked for
-PILOT_OFF_BY = (0.8, 2.0)  # how far a plan from few queries is off
+STEPS = 40  # bisection steps for λ
+PILOT_OFF_BY = (0.8, 2.0)  # error range of a plan from few queries
 FEW_PILOTS = 50
 
 
-def unnoticed_below(
+def find_noticeable_gap(
     leader: Values,
     rival: Values,
     *,
@@ -41,7 +41,7 @@ def unnoticed_below(
     if np.count_nonzero(d) < FEWEST_UNLIKE:
         return None
 
-    def found(steepness: float) -> tuple[float, float]:
+    def evaluate(steepness: float) -> tuple[float, float]:
         """The gap, and how often it is found."""
         weights = np.exp(steepness * d - np.max(steepness * d))
         weights /= weights.sum()
@@ -50,12 +50,12 @@ def unnoticed_below(
         return gap, chance_to_show(gap, len(d), variance, failure if bounded else 0.0, alpha)
 
     low, high = -STEEPEST, STEEPEST
-    if found(high)[1] < power:
+    if evaluate(high)[1] < power:
         return None
     for _ in range(STEPS):
         middle = (low + high) / 2
-        low, high = (low, middle) if found(middle)[1] >= power else (middle, high)
-    return found(high)[0]
+        low, high = (low, middle) if evaluate(middle)[1] >= power else (middle, high)
+    return evaluate(high)[0]
 
 
 def chance_to_show(gap: float, n: int, variance: float, failure: float, alpha: float = ALPHA) -> float:
@@ -65,7 +65,7 @@ def chance_to_show(gap: float, n: int, variance: float, failure: float, alpha: f
     """
     from scipy.special import ndtr, ndtri
 
-    imagined = imagined_queries(2)
+    imagined = count_imagined(2)
     size = math.sqrt(n * (variance + gap**2) + imagined * failure**2)
     room = n * gap - imagined * failure - float(ndtri(1 - (1 - FIRST) * alpha)) * size
     return float(ndtr(room / math.sqrt(n * max(variance, NOISE))))
@@ -97,6 +97,6 @@ def queries_for_gap(
 
 
 def round_gap(gap: float, queries: int) -> float:
-    """To one significant digit below 50 queries, to two from there on: more would not be known."""
+    """Rounds to one significant digit below 50 queries, to two from there on."""
     digits = 1 if queries < FEW_PILOTS else 2
     return float(f"{gap:.{digits}g}")

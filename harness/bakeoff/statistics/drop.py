@@ -1,4 +1,4 @@
-"""Has a mean dropped by more than is allowed? One-sided tests of paired differences, and the drop that they find."""
+"""Has a mean dropped by more than allowed? One-sided paired tests, and the drop that they detect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bakeoff.core.arrays import Values
 from bakeoff.statistics.columns import without_noise
 from bakeoff.statistics.constants import ALPHA
 
-STEPS = 60  # halvings of the interval in which a drop is looked for
+STEPS = 60  # bisection steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def _p_dropped(d: Values, allowed: float) -> float:
         return 1.0
     error = float(d.std(ddof=1)) / math.sqrt(len(d))
     room = float(d.mean()) + allowed
-    if np.ptp(d) == 0:  # as if each query had been as likely to gain as to lose
+    if np.ptp(d) == 0:  # as if each query were equally likely to gain or lose
         return 0.5 ** len(d) if room < 0 else 1.0
     return float(stdtr(len(d) - 1, room / error))
 
@@ -70,13 +70,13 @@ def finds_drop(
     bar = float(stdtrit(n - 1, 1 - alpha)) + float(ndtri(power))
     spread, cost = float(np.var(differences, ddof=1)), float((before**2).mean()) / mean
 
-    def shown(drop: float) -> bool:
+    def is_shown(drop: float) -> bool:
         return drop - allowed >= bar * math.sqrt((spread + drop * cost - drop**2) / n)
 
     low, high = allowed, mean
-    if high <= low or not shown(high):
+    if high <= low or not is_shown(high):
         return None
     for _ in range(STEPS):
         middle = (low + high) / 2
-        low, high = (low, middle) if shown(middle) else (middle, high)
+        low, high = (low, middle) if is_shown(middle) else (middle, high)
     return high

@@ -1,4 +1,4 @@
-"""As good as another within a margin: a statement of its own, which "not significantly different" is not."""
+"""Equivalence within a margin, which is more than "not significantly different"."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Relation = Literal["better", "worse", "equivalent", "undecided"]
 
 
 def equivalence_tests(differences: Sequence[Values], margin: float, *, worst: float | None = WORST) -> Values:
-    """Holm-adjusted p of each pair; equal differences are one hypothesis."""
+    """The Holm-adjusted p of each pair. Equal differences are one hypothesis."""
     p = [equivalence_p(d, margin, worst=worst) for d in differences]
     return holm_of_distinct(p, [hypothesis_of(d) or b"" for d in differences])
 
 
 def relation(difference: float, p: float, p_equivalent: float | None, alpha: float = ALPHA) -> Relation:
-    """What can be said of a pair: a difference within the margin is equivalence, even where it is significant."""
+    """The relation of a pair. A difference within the margin is equivalence, even if it is significant."""
     if p_equivalent is not None and p_equivalent <= alpha:
         return "equivalent"
     if p <= alpha:

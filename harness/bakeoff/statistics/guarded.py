@@ -20,20 +20,20 @@ from bakeoff.statistics.design import fewest_queries
 from bakeoff.statistics.intervals import PAIRS_AT_ONCE
 from bakeoff.statistics.small_samples import DIFFERENCES, FEWEST_UNLIKE, exact_interval, exact_p_below
 
-FAR = 0.25  # from the median: a side is thin where fewer than FEWEST_UNLIKE differences lie beyond
-WORST = 1.0  # what a failure costs at most
+FAR = 0.25  # from the median: a side is thin if fewer than FEWEST_UNLIKE differences lie beyond
+WORST = 1.0  # the largest cost of a failure
 
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """Of each pair: low and high end of the interval of the mean difference, and the two-sided p of its being 0."""
+    """For each pair: the interval of the mean difference, and the two-sided p of its being 0."""
 
     low: Values
     high: Values
     p: Values
 
 
-def guarded_differences(
+def guard_differences(
     table: Values, pairs: Pairs, *, bounded: bool = True, heaviest: float = 1.0, level: float = 1 - ALPHA
 ) -> Differences:
     """Of pairs of columns (queries × rows); p is at most 1 − level where the interval is without 0.
@@ -57,7 +57,7 @@ def guarded_differences(
     return Differences(low, high, np.where(np.isnan(p), 1.0, p))
 
 
-def guarded_mean(d: Values, *, heaviest: float = 1.0, level: float = 1 - ALPHA) -> tuple[float, float, float]:
+def guard_mean(d: Values, *, heaviest: float = 1.0, level: float = 1 - ALPHA) -> tuple[float, float, float]:
     """The same of one sample of differences from −1 to 1, whose scores are not known: a failure costs the most it can.
 
     NaN, NaN and 1 where there is no spread.
@@ -93,7 +93,7 @@ def _student(d: Values, level: float) -> tuple[Values, Values]:
 
 
 def _of_alike(d: Values, level: float) -> tuple[float, float, float]:
-    """Of a difference that is the same on every query: exact for values that stay within their bounds."""
+    """For a difference that is equal on every query: exact, for bounded values."""
     if np.ptp(d) > 0 or d.min() < DIFFERENCES[0] or d.max() > DIFFERENCES[1]:
         return math.nan, math.nan, math.nan
     low, high = exact_interval(d, DIFFERENCES, level=level)

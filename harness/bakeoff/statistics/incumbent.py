@@ -21,13 +21,13 @@ from bakeoff.statistics.best_set import (
     ROUNDING,
     all_flips,
     bar,
-    imagined_queries,
+    count_imagined,
     share_reaching,
     student,
 )
 from bakeoff.statistics.columns import affordable, without_noise
 from bakeoff.statistics.constants import ALPHA, SEED
-from bakeoff.statistics.tests import flipped_sums
+from bakeoff.statistics.tests import flip_sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def versus(
     """
     others = np.arange(table.shape[1]) != incumbent
     leads = without_noise(table[:, others] - table[:, [incumbent]])
-    means, imagined = table.mean(axis=0), imagined_queries(table.shape[1]) if bounded else 0
+    means, imagined = table.mean(axis=0), count_imagined(table.shape[1]) if bounded else 0
     failures = heaviest * means
     low, p_better = _lower_bounds(
         leads, np.broadcast_to(failures[incumbent], leads.shape[1:]), imagined, alpha, flips, seed
@@ -88,7 +88,7 @@ def _lower_bounds(
         return low, p
     scaled, error = centred[:, known] / size[known], size[known] / np.sqrt(n * (n - 1))
     exact = n <= EXACT_UP_TO
-    sums = [all_flips(scaled)] if exact else flipped_sums(scaled, affordable(flips, n), seed)
+    sums = [all_flips(scaled)] if exact else flip_sums(scaled, affordable(flips, n), seed)
     largest = student(np.concatenate([block.max(axis=0) for block in sums]), n)
     low[known] = means[known] - bar(largest, alpha, exact=exact) * error
     p[known] = share_reaching(largest, means[known] / error - ROUNDING, exact=exact)

@@ -13,9 +13,9 @@ from bakeoff.statistics.columns import Pairs, across, affordable
 from bakeoff.statistics.constants import NOISE, SEED
 
 RESAMPLES = 10_000
-DRAWS = 20_000_000  # queries drawn in all: beyond 2,000 queries fewer resamples say as much
-BLOCK_CELLS = 1 << 17  # draws held at once: few enough for the cache
-PAIRS_AT_ONCE = 256  # whose resamples are held at once
+DRAWS = 20_000_000  # queries drawn in total: beyond 2,000 queries, fewer resamples suffice
+BLOCK_CELLS = 1 << 17  # draws that fit the processor's cache
+PAIRS_AT_ONCE = 256  # pairs whose resamples are held at once
 
 
 def bca_intervals(
@@ -26,9 +26,9 @@ def bca_intervals(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> tuple[Values, Values]:
-    """Intervals of the mean difference of each pair of columns, or of each column's mean; all share the resamples.
+    """Intervals of the mean difference of each pair of columns, or of each column's mean. All share the resamples.
 
-    Unknown (NaN) for a single query.
+    NaN for a single query.
     """
     n, count = len(values), values.shape[1] if pairs is None else len(pairs)
     low, high = np.full(count, np.nan), np.full(count, np.nan)
@@ -46,7 +46,7 @@ def bca_intervals(
 
 
 def _bca(differences: Values, drawn: Values, level: float) -> tuple[Values, Values]:
-    """Of the mean of each row; `drawn` has the resampled means, less the mean."""
+    """The interval of each row's mean. `drawn` holds resampled means minus the mean."""
     means = differences.mean(axis=1)
     low, high = means.copy(), means.copy()
     for row in np.flatnonzero(np.ptp(differences, axis=1) > NOISE):
@@ -66,7 +66,7 @@ def bca_of_sums(
 ) -> tuple[float, float, float]:
     """A statistic of column sums (rows of sums → values), with its BCa interval over the resampled rows of `parts`.
 
-    Resamples in which it is not defined (NaN) are left out.
+    Resamples in which it is undefined (NaN) are left out.
     """
     total = parts.sum(axis=0)
     value = float(statistic(total[None, :])[0])
@@ -84,20 +84,20 @@ def bca_of_sums(
 
 
 def _bca_levels(drawn: Values, acceleration: float, level: float) -> tuple[float, float]:
-    """Which quantiles of the resampled means to take, so that bias and skew are corrected (Efron 1987)."""
+    """The quantiles of the resampled means that correct for bias and skew (Efron 1987)."""
     normal = NormalDist()
     below = (np.count_nonzero(drawn < -NOISE) + np.count_nonzero(drawn <= NOISE)) / 2 / len(drawn)
     bias = normal.inv_cdf(min(max(below, 0.5 / len(drawn)), 1 - 0.5 / len(drawn)))
     levels = []
     for tail in ((1 - level) / 2, (1 + level) / 2):
         moved = bias + normal.inv_cdf(tail)
-        divisor = 1 - acceleration * moved  # beyond its pole the correction has run off the end of the resamples
+        divisor = 1 - acceleration * moved  # past its pole, the correction has left the resamples
         levels.append(normal.cdf(bias + moved / divisor if divisor > 0 else math.copysign(math.inf, moved)))
     return levels[0], levels[1]
 
 
 def resamples_of(n: int, resamples: int, seed: int, block: int = 1000) -> Iterator[Values]:
-    """Blocks of how often each query was drawn: a product with the values then gives the sums of the resamples."""
+    """Blocks of how often each query was drawn. Their product with the values gives the resampled sums."""
     rng = np.random.default_rng(seed)
     block = max(1, min(block, BLOCK_CELLS // n))
     for start in range(0, resamples, block):

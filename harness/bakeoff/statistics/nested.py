@@ -1,4 +1,4 @@
-"""Differences over several tasks: queries nest in tasks, every task counts alike, however many queries it has."""
+"""Differences over several tasks: queries nest in tasks, and every task counts the same."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.columns import spread
 from bakeoff.statistics.constants import SEED
-from bakeoff.statistics.guarded import guarded_mean
+from bakeoff.statistics.guarded import guard_mean
 from bakeoff.statistics.intervals import RESAMPLES, resamples_of
 from bakeoff.statistics.small_samples import DIFFERENCES, Part, exact_interval_of_parts
-from bakeoff.statistics.stratified import Strata, linearised
+from bakeoff.statistics.stratified import Strata, linearise
 from bakeoff.statistics.tests import sign_flip_test
 
-ENDLESS = 10**12  # queries that a task could have
+ENDLESS = 10**12  # stands for the unlimited queries of a task
 
 
 class NestedDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class NestedDifference(msgspec.Struct, frozen=True, kw_only=True):
     least: float
 
 
-def nested_difference(
+def estimate_nested(
     by_task: Sequence[Values],
     *,
     bounded: bool = True,
@@ -55,7 +55,7 @@ def nested_difference(
     low, high = _interval(by_task, bounded=bounded, level=level, resamples=resamples, seed=seed)
     p = sign_flip_test(weighted, seed=seed)
     if bounded and all(len(d) > 1 for d in by_task):
-        guarded = _guarded(by_task, level)
+        guarded = _guard(by_task, level)
         low, high, p = float(np.fmin(low, guarded[0])), float(np.fmax(high, guarded[1])), max(p, guarded[2])
     return NestedDifference(
         difference=float(means.mean()),
@@ -67,19 +67,19 @@ def nested_difference(
     )
 
 
-def _guarded(by_task: Sequence[Values], level: float) -> tuple[float, float, float]:
-    """Interval and p with an imagined failure in the task whose queries count most, as a few can't rule it out."""
+def _guard(by_task: Sequence[Values], level: float) -> tuple[float, float, float]:
+    """Interval and p with an imagined failure in the task whose queries weigh most."""
     sizes = [len(d) for d in by_task]
     weights = np.concatenate([np.full(n, 1 / n / len(sizes)) for n in sizes])
     names = [str(at) for at, n in enumerate(sizes) for _ in range(n)]
-    linear = linearised(np.concatenate(by_task), Strata(weights, names, [ENDLESS] * len(names)))
-    return guarded_mean(linear, heaviest=float(weights.max()) * len(names), level=level)
+    linear = linearise(np.concatenate(by_task), Strata(weights, names, [ENDLESS] * len(names)))
+    return guard_mean(linear, heaviest=float(weights.max()) * len(names), level=level)
 
 
 def _interval(
     by_task: Sequence[Values], *, bounded: bool, level: float, resamples: int, seed: int
 ) -> tuple[float, float]:
-    """What the bootstrap's and Welch's interval of the tasks that vary span; tasks that do not add the exact one."""
+    """The hull of the bootstrap's and Welch's intervals over tasks that vary. Others add the exact one."""
     if any(len(d) < 2 for d in by_task):
         return math.nan, math.nan
     varying, alike = [d for d in by_task if spread(d)], [d for d in by_task if not spread(d)]
@@ -101,7 +101,7 @@ def _interval(
 
 
 def _welch(by_task: Sequence[Values], level: float) -> float:
-    """Half of the interval of a sum of independent means, by Welch and Satterthwaite's degrees of freedom."""
+    """Half the interval of a sum of independent means, with Welch–Satterthwaite degrees of freedom."""
     from scipy.special import stdtrit
 
     errors = np.array([float(d.var(ddof=1)) / len(d) for d in by_task])

@@ -1,4 +1,4 @@
-"""Which of many choices are worth a look, where more of one thing costs more of another."""
+"""The Pareto front of cost and worth."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 
 def pareto_front(points: Sequence[tuple[tuple[float, ...], float]]) -> list[int]:
-    """The places of the points (cost, worth) that no other beats, the cheapest first; equal points all stay.
+    """The indices of the (cost, worth) points that no other dominates, cheapest first. Equal points all stay.
 
-    One beats another where it costs no more and is worth no less, and one of the two is better.
+    A point dominates another if it costs no more and is worth no less, and is better in one of the two.
     """
     front: list[int] = []
     for place in sorted(range(len(points)), key=lambda at: (points[at][0], -points[at][1])):

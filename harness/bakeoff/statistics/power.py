@@ -1,4 +1,4 @@
-"""How many queries a difference needs to be found, and how likely so many find it."""
+"""How many queries it takes to detect a difference, and the power of a given number."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ MOST_LABELLED = 10_000
 
 
 def detection_power(effect: float, n: int, alpha: float = ALPHA) -> float:
-    """The chance that a two-sided paired t-test on n queries finds a true effect of this many standard deviations."""
+    """The power of a two-sided paired t-test on n queries for an effect of this many standard deviations."""
     from scipy.special import nctdtr, stdtrit
 
     if n < 2:
         return 0.0
     bar, shift = float(stdtrit(n - 1, 1 - alpha / 2)), abs(effect) * math.sqrt(n)
-    wrong_side = float(np.nan_to_num(nctdtr(n - 1, shift, -bar)))  # NaN where it is too small for a float
+    wrong_side = float(np.nan_to_num(nctdtr(n - 1, shift, -bar)))  # NaN if it underflows
     return float(1 - nctdtr(n - 1, shift, bar)) + wrong_side
 
 
 def queries_needed(difference: float, sd: float, power: float = 0.8, alpha: float = ALPHA) -> int | None:
-    """How many queries a true difference needs to be found with this power; None where no number would do."""
+    """The number of queries to detect a true difference with this power; None if no number would do."""
     if difference == 0:
         return None
     if sd == 0:
@@ -45,5 +45,5 @@ def queries_needed(difference: float, sd: float, power: float = 0.8, alpha: floa
 
 
 def more_queries(count: int) -> str:
-    """In words; nobody labels as many as a gap of next to nothing would need, and its figure is no estimate."""
+    """As words. Huge numbers are not shown, since they are no estimates."""
     return f"about {count} more queries" if count <= MOST_LABELLED else f"more than {MOST_LABELLED:,} more queries"

@@ -1,11 +1,11 @@
-"""Intervals and warnings for what a bootstrap can't see: few queries, or few that differ from the rest.
+"""Intervals and warnings for few queries, or few that differ from the rest, where the bootstrap fails.
 
-Where nine of ten values are the same, the resamples know nothing of the values that did not happen to be drawn: at 20
-queries a 95% interval then covers the mean in 65 to 80% of cases (docs/scoring.md has the table).
+If nine of ten values are equal, resamples miss the values that were not drawn. With 20 queries, a 95% interval then
+covers the mean in 65 to 80% of cases (docs/scoring.md has the table).
 
-The exact interval of one sample lets uniform spacings stand for what the distribution function may be. A mean may also
-be made of parts, each with its share: strata of a log, or several tasks. The parts' largest means are drawn together,
-so that they are not all taken at their worst at once.
+The exact interval of one sample models the unknown distribution function by uniform spacings. A mean may also consist
+of parts with shares, such as strata of a log or several tasks. The parts' largest means are drawn jointly, so that they
+are not all at their worst at once.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from bakeoff.statistics.columns import affordable, spread
 from bakeoff.statistics.constants import SEED
 from bakeoff.statistics.intervals import BLOCK_CELLS, DRAWS, RESAMPLES, bca_intervals
 
-FEWEST_UNLIKE = 10  # values that differ from the most frequent one
-FEW_DRAWS = 2_000_000  # queries drawn in all where they are few: ten times the draws make their ends steadier
-SKEW = 10  # a test of the mean needs about so many times the squared skewness of the differences
+FEWEST_UNLIKE = 10  # values that differ from the mode
+FEW_DRAWS = 2_000_000  # queries drawn in total for few queries: ten times the draws give stabler ends
+SKEW = 10  # a test of the mean needs about this many times the squared skewness
 DIFFERENCES = (-1.0, 1.0)  # the bounds of differences of measures from 0 to 1
 
 
@@ -42,9 +42,9 @@ def mean_intervals(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> tuple[Values, Values]:
-    """Of each column's mean: the exact one for `bounded` values (0 to 1), for others what BCa and Student's span.
+    """The interval of each column's mean: exact for `bounded` values (0 to 1), else the hull of BCa's and Student's.
 
-    NaN for a single query, and where values without bounds are all alike.
+    NaN for a single query, and if unbounded values are all equal.
     """
     low, high = np.full(table.shape[1], np.nan), np.full(table.shape[1], np.nan)
     if len(table) < 2:
@@ -60,7 +60,7 @@ def mean_intervals(
 
 
 def _with_students(values: Values, low: float, high: float, level: float) -> tuple[float, float]:
-    """What an interval and Student's span: no bounds tell what values without a spread hide."""
+    """The hull of an interval and Student's, for unbounded values."""
     from scipy.special import stdtrit
 
     if not (sd := spread(values)):
@@ -77,7 +77,7 @@ def exact_interval(
     draws: int = RESAMPLES,
     seed: int = SEED,
 ) -> tuple[float, float]:
-    """Of the mean of values that can't leave the bounds."""
+    """The interval of the mean of values within the bounds."""
     table = np.asarray(values, dtype=np.float64)[:, None]
     low, high = exact_intervals(table, bounds, level=level, draws=draws, seed=seed)
     return float(low[0]), float(high[0])
@@ -91,10 +91,10 @@ def exact_intervals(
     draws: int = RESAMPLES,
     seed: int = SEED,
 ) -> tuple[Values, Values]:
-    """Of each column's mean, whatever the distribution of its values within the bounds (Learned-Miller & Thomas 2020).
+    """The interval of each column's mean, for any distribution within the bounds (Learned-Miller & Thomas 2020).
 
-    Uniform order statistics stand for the unknown distribution function at the values, and the worst that it can do
-    between them is assumed. For zeros and ones this is the interval of Clopper and Pearson.
+    Uniform order statistics model the unknown distribution function at the values, with the worst case between them.
+    For zeros and ones, this is the Clopper–Pearson interval.
     """
     tail, columns, means = (1 - level) / 2, table.shape[1], table.mean(axis=0)
     largest = _largest_means(np.hstack((table - bounds[0], bounds[1] - table)), bounds[1] - bounds[0], draws, seed)
@@ -105,14 +105,14 @@ def exact_intervals(
 def exact_p_below(
     values: ArrayLike, limit: float, bounds: tuple[float, float], *, draws: int = RESAMPLES, seed: int = SEED
 ) -> float:
-    """p against a true mean of the limit or more: the level at which the exact interval ends below the limit."""
+    """The p of a true mean at or above the limit: the level at which the exact interval ends below it."""
     x = np.asarray(values, dtype=np.float64)[:, None] - bounds[0]
     means = _largest_means(x, bounds[1] - bounds[0], draws, seed)
     return float((np.count_nonzero(means >= limit - bounds[0]) + 1) / (len(means) + 1))
 
 
 def _largest_means(table: Values, most: float, draws: int, seed: int) -> Values:
-    """Draws × columns: means of values from 0 to `most` as large as drawn order statistics allow.
+    """Draws × columns: the largest means of values from 0 to `most` that the drawn order statistics allow.
 
     All columns share the draws.
     """
@@ -128,7 +128,7 @@ def _largest_means(table: Values, most: float, draws: int, seed: int) -> Values:
 
 
 def doubt(differences: Values) -> Fact | None:
-    """Why neither the interval nor the p of these differences can be relied on; None where nothing is seen."""
+    """Why interval and p of these differences are unreliable; None if there is no sign of it."""
     n = len(differences)
     if n < 2 or not np.any(differences):
         return None
@@ -144,7 +144,7 @@ def doubt(differences: Values) -> Fact | None:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Drawn values and their weights, which add up to the part's share; a `whole` part has no others."""
+    """Sampled values and their weights, which sum to the part's share. A `whole` part is fully sampled."""
 
     values: Values
     weights: Values
@@ -159,7 +159,7 @@ def exact_interval_of_parts(
     draws: int = RESAMPLES,
     seed: int = SEED,
 ) -> tuple[float, float]:
-    """Of the weighted mean of values that can't leave the bounds; of one part with equal weights the plain one."""
+    """The interval of a weighted mean of values within the bounds. One part with equal weights gives the plain one."""
     tail, share = (1 - level) / 2, round(sum(float(part.weights.sum()) for part in parts), 12)
     mean = sum(float(part.weights @ part.values) for part in parts)
     high = float(np.quantile(largest_means(parts, bounds[1], draws, seed), 1 - tail, method="higher"))
@@ -169,9 +169,9 @@ def exact_interval_of_parts(
 
 
 def largest_means(parts: Sequence[Part], most: float, draws: int, seed: int) -> Values:
-    """Means as large as drawn spacings allow, of values up to `most`.
+    """The largest means of values up to `most` that the drawn spacings allow.
 
-    Values of unequal weight count as so many as say as much: (Σw)² / Σw².
+    Values of unequal weight have the effective sample size (Σw)² / Σw².
     """
     rng, means = np.random.default_rng(seed), np.zeros(draws)
     for part in parts:

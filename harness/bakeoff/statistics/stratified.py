@@ -1,7 +1,8 @@
-"""Means per query asked, from queries that were drawn in strata of a log: estimates, intervals and paired tests.
+"""Traffic-weighted means from queries sampled in strata of a log: estimates, intervals and paired tests.
 
-Within a stratum queries are drawn at random without replacement. The mean is the strata's ratio estimates, weighted by
-their shares of the traffic; its error has the finite population's correction, so a whole stratum adds none.
+Within a stratum, queries are sampled at random without replacement. The mean combines the strata's ratio estimates,
+weighted by their shares of the traffic. Its error has the finite population correction, so a fully sampled stratum adds
+none.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ MEANS = (0.0, 1.0)  # the bounds of measures
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """How queries were drawn: each one's share of the traffic, its stratum, and how many queries that stratum has."""
+    """The sampling design: each query's share of the traffic, its stratum, and the stratum's size."""
 
     weights: Values
     names: Sequence[str]
@@ -33,7 +34,7 @@ class Strata:
 
 
 class StratifiedMean(msgspec.Struct, frozen=True):
-    """A mean per query asked, with its interval and the p of its being 0."""
+    """A traffic-weighted mean, with its interval and the p of its being 0."""
 
     mean: float
     low: float
@@ -42,7 +43,7 @@ class StratifiedMean(msgspec.Struct, frozen=True):
 
 
 def estimate(values: Values, strata: Strata, alpha: float = ALPHA) -> StratifiedMean:
-    """The mean per query asked; no interval, and p = 1, where one query stands for a stratum of several."""
+    """The traffic-weighted mean. There is no interval, and p = 1, if one query represents a stratum of several."""
     mean, low, high, p = (float(column[0]) for column in estimates(values[:, None], strata, alpha))
     return StratifiedMean(mean, low, high, p)
 
@@ -52,7 +53,7 @@ def estimates(table: Values, strata: Strata, alpha: float = ALPHA) -> tuple[Valu
     from scipy.special import stdtr, stdtrit
 
     means, errors, freedom = _errors(table, strata)
-    if not freedom:  # every stratum is whole, or nothing is known of the error of one
+    if not freedom:  # every stratum is fully sampled, or one has an unknown error
         return means, means - errors, means + errors, np.where(np.isnan(errors) | (np.abs(means) <= NOISE), 1.0, 0.0)
     half = float(stdtrit(freedom, 1 - alpha / 2)) * errors
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -69,14 +70,14 @@ def mean_intervals(
     *,
     resamples: int = RESAMPLES,
 ) -> tuple[Values, Values]:
-    """The exact one for `bounded` values (0 to 1), for others what Student's and BCa span.
+    """Exact intervals for `bounded` values (0 to 1), else the hull of Student's and BCa's.
 
-    NaN where one query stands for a stratum of several, and where values without bounds are all alike.
+    NaN if one query represents a stratum of several, and if unbounded values are all equal.
     """
     _, low, high, _ = estimates(table, strata, alpha)
     if is_whole(strata) or not np.isfinite(low).all():
         return low, high
-    linear = np.stack([linearised(values, strata) for values in table.T], axis=1)
+    linear = np.stack([linearise(values, strata) for values in table.T], axis=1)
     within = np.broadcast_to(np.asarray(bounded), table.shape[1]) & (table.min(axis=0) >= 0) & (table.max(axis=0) <= 1)
     if not within.all():
         skewed = bca_intervals(linear, level=1 - alpha, resamples=resamples)
@@ -90,7 +91,7 @@ def mean_intervals(
 
 
 def is_whole(strata: Strata) -> bool:
-    """Whether every query of the log was drawn: then its means have no error."""
+    """Whether every query of the log was sampled. Means then have no error."""
     drawn = Counter(strata.names)
     return all(drawn[name] == of for name, of in zip(strata.names, strata.sizes, strict=True))
 
@@ -103,7 +104,7 @@ def parts_of(values: Values, strata: Strata) -> list[Part]:
 
 
 def _p_without_spread(table: Values, means: Values, strata: Strata) -> Values:
-    """The sign-flip test's, over the queries that stand for others: three that all differ alike are no proof."""
+    """The sign-flip p over queries that represent others. Three equal differences are no proof."""
     drawn = Counter(strata.names)
     in_part = np.array([drawn[name] < of for name, of in zip(strata.names, strata.sizes, strict=True)])
     different = np.count_nonzero(np.abs(table[in_part]) > NOISE, axis=0)
@@ -111,7 +112,7 @@ def _p_without_spread(table: Values, means: Values, strata: Strata) -> Values:
 
 
 def effect_size(a: Values, b: Values, strata: Strata) -> float:
-    """The mean difference per query asked in standard deviations over the traffic; infinite where there are none."""
+    """The mean difference in standard deviations over the traffic; infinite if these are 0."""
     d = differences_of(a, b)
     mean = float(strata.weights @ d)
     sd = math.sqrt(float(strata.weights @ (d - mean) ** 2))
@@ -120,10 +121,10 @@ def effect_size(a: Values, b: Values, strata: Strata) -> float:
     return mean / sd if sd > NOISE else math.copysign(math.inf, mean)
 
 
-def linearised(values: Values, strata: Strata) -> Values:
-    """Values whose plain mean and its plain standard error are the stratified ones of the given values.
+def linearise(values: Values, strata: Strata) -> Values:
+    """Values whose plain mean and standard error equal the stratified ones of the given values.
 
-    The map is linear, so differences keep both as well: what is made for plain means works on these.
+    The map is linear, so it holds for differences as well. Methods for plain means work on these values.
     """
     n = len(values)
     deviations, _ = _deviations(values[:, None], strata)
@@ -139,7 +140,7 @@ def _errors(table: Values, strata: Strata) -> tuple[Values, Values, int]:
 
 
 def _deviations(table: Values, strata: Strata) -> tuple[Values, int]:
-    """What each query adds to the error of the means, whose square is the sum of their squares; degrees of freedom."""
+    """Each query's contribution to the error of the means (their squares add up), and degrees of freedom."""
     names, deviations, freedom = np.array(strata.names), np.zeros(table.shape), 0
     for name in dict.fromkeys(strata.names):
         inside = np.flatnonzero(names == name)

@@ -1,4 +1,4 @@
-"""Significance of differences, always paired by query, always seeded."""
+"""Significance tests of differences, always paired by query and seeded."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from numpy.typing import ArrayLike
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.columns import Pairs, across, affordable, spread, without_noise
 from bakeoff.statistics.constants import SEED
-from bakeoff.statistics.flip_tail import ENOUGH, blocks, tail_p, too_coarse
 
 FLIPS = 100_000
+FLIPS_PER_TEST = 200  # the smallest p, corrected by Holm, is then a tenth of 0.05
 EXACT_UP_TO = 20
-RANKED_UP_TO = 50  # signed ranks: as far as scipy enumerates them
+RANKED_UP_TO = 50  # signed ranks are enumerated up to here, as in scipy
 
 
 def sign_flip_test(differences: ArrayLike, *, flips: int = FLIPS, seed: int = SEED) -> float:
-    """Two-sided p of the mean under random signs: exact up to 20 non-zero differences, else seeded and +1 corrected."""
+    """Two-sided sign-flip p of the mean: exact up to 20 non-zero differences, else seeded and +1 corrected."""
     return float(sign_flip_tests(np.asarray(differences, dtype=np.float64)[:, None], flips=flips, seed=seed)[0])
 
 
@@ -27,28 +27,26 @@ def sign_flip_tests(values: Values, pairs: Pairs | None = None, *, flips: int = 
     """One p for each pair of columns (queries × contenders), or for each column as it is.
 
     All share the flips: a pair's flipped sum is the difference of two columns' sums, so 45 pairs cost ten columns.
-    Where there are too few flips for so many tests, a p that few of them reach is read from the tail.
+    There are enough flips for the smallest p to stay significant under Holm's correction for up to 500 tests.
     """
     differences = without_noise(across(values.T, pairs))
-    # Sums that are equal in exact arithmetic differ by rounding: they must count as equal, or p comes out too small.
+    # Equal sums may differ by rounding. They must count as equal, or p would be too small.
     bar = np.abs(differences.sum(axis=1)) - 1e-10 * np.abs(differences).sum(axis=1)
     nonzero = np.count_nonzero(differences, axis=1)
     p = np.ones(len(differences))
     for row in np.flatnonzero((nonzero > 0) & (nonzero <= EXACT_UP_TO)):
         p[row] = exact_p(differences[row], float(bar[row]))
     if (sampled := nonzero > EXACT_UP_TO).any():
-        flips, extreme = affordable(flips, len(values)), np.zeros(len(p), dtype=np.int64)
-        for sums in flipped_sums(values, flips, seed):
+        flips = max(affordable(flips, len(values)), min(flips, FLIPS_PER_TEST * len(p)))
+        extreme = np.zeros(len(p), dtype=np.int64)
+        for sums in flip_sums(values, flips, seed):
             extreme += np.count_nonzero(np.abs(across(sums, pairs)) >= bar[:, None], axis=1)
         p[sampled] = (extreme[sampled] + 1) / (flips + 1)
-        if too_coarse(flips, len(p)):
-            for rows in blocks(np.flatnonzero(sampled & (extreme < ENOUGH)), len(values)):
-                p[rows] = tail_p(differences[rows])
     return p
 
 
 def exact_p(differences: Values, bar: float) -> float:
-    """Over all flips: doubling gives all sums without a matrix of signs; the first is fixed, since p is symmetric."""
+    """The p over all flips. Doubling gives all sums without a sign matrix; the first sign is fixed by symmetry."""
     kept = differences[differences != 0]
     sums = kept[:1]
     for difference in kept[1:]:
@@ -56,11 +54,11 @@ def exact_p(differences: Values, bar: float) -> float:
     return np.count_nonzero(np.abs(sums) >= bar) / len(sums)
 
 
-def flipped_sums(values: Values, flips: int, seed: int, block: int = 2048) -> Iterator[Values]:
-    """Blocks (columns × flips) of the columns' sums under random signs, the same for every call with the same seed.
+def flip_sums(values: Values, flips: int, seed: int, block: int = 2048) -> Iterator[Values]:
+    """Blocks (columns × flips) of the columns' sums under random signs, identical for the same seed.
 
-    Eight queries have 256 patterns of signs: their sums are worked out once and then only looked up, by random bytes.
-    This beats the product of a sign matrix with the values, and leaves the other threads alone.
+    Eight queries have 256 sign patterns. Their sums are computed once and then looked up by random bytes. This is
+    faster than multiplying by a sign matrix and uses one thread.
     """
     octets = -(-len(values) // 8)
     padded = np.zeros((octets * 8, values.shape[1]))
@@ -77,10 +75,10 @@ def flipped_sums(values: Values, flips: int, seed: int, block: int = 2048) -> It
         yield np.ascontiguousarray(sums.T)
 
 
-def paired_t(differences: ArrayLike) -> float:
-    """Two-sided p of Student's paired test; 1 where there is no difference or only one query.
+def t_test(differences: ArrayLike) -> float:
+    """Two-sided p of Student's paired test; 1 if there is no difference or only one query.
 
-    Where all differ alike there is no spread to go by, and p is the sign-flip test's: two that agree are no proof.
+    If all differences are equal, there is no spread, and p is the sign-flip test's.
     """
     from scipy.special import stdtr
 
@@ -94,18 +92,18 @@ def paired_t(differences: ArrayLike) -> float:
 
 
 def wilcoxon(differences: ArrayLike) -> float:
-    """Two-sided p of signed ranks, zeros left out: exact up to 50 differences, tied or not; the normal one beyond."""
-    d = np.round(np.asarray(differences, dtype=np.float64), 12)  # rounding must not split tied ranks
+    """Two-sided p of signed ranks without zeros: exact up to 50 differences, with or without ties; normal beyond."""
+    d = np.round(np.asarray(differences, dtype=np.float64), 12)  # rounding must not break ties
     d = d[d != 0]
     if not len(d):
         return 1.0
     _, place, tied = np.unique(np.abs(d), return_inverse=True, return_counts=True)
-    ranks = (2 * np.cumsum(tied) - tied + 1)[place]  # twice the mean rank of those that tie, so that all are whole
+    ranks = (2 * np.cumsum(tied) - tied + 1)[place]  # twice the mean rank of ties, so that ranks are integers
     positive, total = int(ranks[d > 0].sum()), int(ranks.sum())
     larger = max(positive, total - positive)
     if len(d) > RANKED_UP_TO:
         return math.erfc((2 * larger - total) / math.sqrt(2 * float((ranks**2).sum())))
-    ways = np.zeros(total + 1)  # for each sum of ranks, the patterns of signs that give it
+    ways = np.zeros(total + 1)  # for each rank sum, the number of sign patterns
     ways[0] = 1
     for rank in ranks:
         ways[rank:] += ways[:-rank].copy()
@@ -113,9 +111,9 @@ def wilcoxon(differences: ArrayLike) -> float:
 
 
 def holm_of_pairs(pvalues: Values, table: Values, indices: Sequence[tuple[int, int]]) -> Values:
-    """Holm over the distinct hypotheses: contenders with equal scores on every query are one, not two.
+    """Holm's correction over distinct hypotheses: contenders with equal scores on every query count once.
 
-    The same vectors in two exact stores would otherwise make every other comparison look less sure.
+    Otherwise, the same vectors in two exact stores would weaken every other comparison.
     """
     same = first_equal(table)
     asked = [(min(same[i], same[j]), max(same[i], same[j])) for i, j in indices]
@@ -123,7 +121,7 @@ def holm_of_pairs(pvalues: Values, table: Values, indices: Sequence[tuple[int, i
 
 
 def holm_of_distinct(pvalues: ArrayLike, hypotheses: Sequence[Hashable | None]) -> Values:
-    """Holm over tests of which some are of the same hypothesis, and count once; None is nothing to test, and has 1."""
+    """Holm's correction where several tests may share a hypothesis, which counts once. None gets 1, untested."""
     largest: dict[Hashable, float] = {}
     for hypothesis, p in zip(hypotheses, np.asarray(pvalues, dtype=np.float64).tolist(), strict=True):
         if hypothesis is not None:
@@ -133,9 +131,9 @@ def holm_of_distinct(pvalues: ArrayLike, hypotheses: Sequence[Hashable | None]) 
 
 
 def hypothesis_of(differences: Values) -> bytes | None:
-    """What a two-sided test of these differences is about: equal ones, and their negatives, are one hypothesis.
+    """The hypothesis of a two-sided test of these differences. Equal differences and their negatives are one.
 
-    None where there is no difference at all.
+    None if there is no difference at all.
     """
     rounded = np.round(differences, 12) + 0.0  # no negative zeros
     different = np.flatnonzero(rounded)
@@ -145,13 +143,13 @@ def hypothesis_of(differences: Values) -> bytes | None:
 
 
 def first_equal(table: Values) -> list[int]:
-    """For each column the first one that holds the same scores: itself, unless two contenders are equal."""
+    """For each column, the first column with the same scores: itself, unless two contenders are equal."""
     first: dict[bytes, int] = {}
     return [first.setdefault(np.round(column, 12).tobytes(), at) for at, column in enumerate(table.T)]
 
 
 def holm(pvalues: ArrayLike) -> Values:
-    """Holm's step-down correction: never smaller than the p it corrects, never above 1."""
+    """Holm's step-down correction: never below the p it corrects, never above 1."""
     p = np.asarray(pvalues, dtype=np.float64)
     order = np.argsort(p, kind="stable")
     adjusted = np.empty_like(p)

@@ -13,8 +13,8 @@ import numpy as np
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, Unavailable
 
-from bakeoff.core.clock import timed
-from bakeoff.core.files import check_room, needs_room
+from bakeoff.core.clock import time_call
+from bakeoff.core.files import check_free_space, explain_full_disk
 from bakeoff.core.progress import steps
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
@@ -106,17 +106,17 @@ class Dense(StoreRow):
         else:
             searcher = DenseSearcher(embedder, index, store, variant, vectors, run.nearest)
         try:
-            with adapter_work(), needs_room() if store.on_disk() else nullcontext():
+            with adapter_work(), explain_full_disk() if store.on_disk() else nullcontext():
                 if store.on_disk():
                     each = Variant(dimensions, held.precision).bytes_each(dimensions)
-                    check_room(scratch, int(each * len(vectors)), "vectors")
+                    check_free_space(scratch, int(each * len(vectors)), "vectors")
                 # An engine with bytes of its own makes them from the vectors; others get what such bytes stand for.
                 stored = variant.unrounded(whole) if held.precision == "int8" else vectors
                 if isinstance(store, HybridStore) and hybrid:
                     added = _fill(store, index, stored)
                 else:
                     added = store.fill(index.ids, stored, index.all_fields())
-                _, built = timed(store.build)
+                _, built = time_call(store.build)
                 store.check_count(len(vectors))
                 index_bytes = store.size_bytes()
         except BaseException:
@@ -160,7 +160,7 @@ class DenseSearcher(EmbeddingSearcher):
         if self._compared is None or query.id in self._compared:
             self._query_vectors.setdefault(query.id, vector)  # of the first round, whose answers are looked at
         size = self.index.fetch_size(excluding=query.excluded)
-        hits, search_ns = timed(lambda: self.store.search(vector, size, query.where))
+        hits, search_ns = time_call(lambda: self.store.search(vector, size, query.where))
         ranking = self.index.ranking(hits, lambda k: self.store.search(vector, k, query.where), query.excluded)
         return self._answer(query, ranking, search_ns, found)
 
@@ -193,7 +193,7 @@ class HybridSearcher(DenseSearcher):
             return self.store.search_hybrid(text, vector, k, query.where)
 
         size = self.index.fetch_size(excluding=query.excluded)
-        hits, search_ns = timed(lambda: search(size))
+        hits, search_ns = time_call(lambda: search(size))
         ranking = self.index.ranking(hits, search, query.excluded)
         return self._answer(query, ranking, search_ns, found)
 
@@ -221,6 +221,6 @@ def _fill(store: HybridStore, index: Index, vectors: VectorRows) -> int:
             ids = index.ids[start : start + len(block)]
             metadata = [index.fields(row) for row in range(start, start + len(block))] if has_fields else None
             texts = [chunk.text for chunk in index.chunks[start : start + len(block)]]
-            nanoseconds += timed(partial(store.add_texts, ids, block, texts, metadata))[1]
+            nanoseconds += time_call(partial(store.add_texts, ids, block, texts, metadata))[1]
             advance(len(block))
     return nanoseconds

@@ -14,10 +14,10 @@ import numpy as np
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import ModelCard, Provider, Role, Vectors
 from bakeoff_providers.errors import Unavailable
-from bakeoff_providers.keys import filled
+from bakeoff_providers.keys import fill_in
 from bakeoff_providers.own import Own
 
-from bakeoff.calls.tokens import estimated_tokens
+from bakeoff.calls.budget import estimate_tokens
 from bakeoff.core.clock import SAMPLES_FOR
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
@@ -89,14 +89,14 @@ class EmbeddingRow(ChunkedRow):
         """With the environment's values; code of one's own fills in what it gets, as its cache key must not hold it."""
         own = issubclass(PROVIDERS.get(self.provider), Own)
         declared = {option.name for option in PROVIDERS.options(self.provider)} if own else set(self.options)
-        return {key: filled(value, secret=False) if key in declared else value for key, value in self.options.items()}
+        return {key: fill_in(value, secret=False) if key in declared else value for key, value in self.options.items()}
 
     def lacks_parts(self) -> str | None:
         """Of the provider and of the store at once."""
         if self.chunking and (reason := self.chunking.missing()):
             return reason
         adapter = PROVIDERS.get(self.provider)
-        provider = adapter.missing(**filled(self.options, secret=False)) if self.live is None else None
+        provider = adapter.missing(**fill_in(self.options, secret=False)) if self.live is None else None
         return "; ".join(filter(None, [provider, self.lacks_store() if self.store else None])) or None
 
     def lacks_store(self) -> str | None:
@@ -124,7 +124,7 @@ class EmbeddingRow(ChunkedRow):
         if provider.local:
             asked = {query.id if provider.by_id else query.text for query in run.task.queries if not query.item}
             wanted = embedder.missing(asked, Role.QUERY)
-            tokens = sent.tokens + estimated_tokens(wanted, provider.card.query_prompt)
+            tokens = sent.tokens + estimate_tokens(wanted, provider.card.query_prompt)
             documents = usage[Role.DOCUMENT]
             missing = documents.asked - documents.cached
             drawn = embedder.calls.sample.texts
@@ -149,7 +149,7 @@ class StoreRow(EmbeddingRow):
 
     def filled_store_options(self) -> dict[str, Any]:
         """With the environment's values, which no result may hold."""
-        return {key: filled(value, secret=False) for key, value in self.store_options.items()}
+        return {key: fill_in(value, secret=False) for key, value in self.store_options.items()}
 
 
 @dataclass(slots=True)

@@ -11,10 +11,10 @@ import numpy as np
 from bakeoff_providers.base import Fitted, Vectors
 from bakeoff_providers.errors import InputError, StoreError, Unavailable
 
-from bakeoff.core.clock import timed
+from bakeoff.core.clock import time_call
 from bakeoff.core.facts import Fact, fact
 from bakeoff.core.filters import conditions, passes
-from bakeoff.core.ranking import Ranking, ordered
+from bakeoff.core.ranking import Ranking, make_ranking
 from bakeoff.core.task import Query, Task
 from bakeoff.search.answer import Answer
 from bakeoff.search.hits import Hits
@@ -128,7 +128,7 @@ class ExistingSearcher(EmbeddingSearcher):
         self.existing.close()
 
     def _search(self, vector: Vectors, size: int) -> tuple[Hits, int]:
-        return timed(lambda: self.existing.search(vector, size))
+        return time_call(lambda: self.existing.search(vector, size))
 
     def _ranking(self, hits: Hits, query: Query) -> Ranking:
         filters = conditions(query.where) if query.where else ()
@@ -141,7 +141,7 @@ class ExistingSearcher(EmbeddingSearcher):
                 continue
             if not filters or passes(self.index.metadata.get(document, {}), filters):
                 best[document] = max(score, best.get(document, score))
-        return ordered(best.items(), self.depth)
+        return make_ranking(best.items(), self.depth)
 
 
 def _check_dimensions(existing: ExistingIndex, dimensions: int | None, model: str) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Literal, TypeVar
 
 from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
-from bakeoff_providers.secrets import scrubbed, without_secrets
+from bakeoff_providers.secrets import scrub, without_secrets
 from bakeoff_providers.stopping import ends_run
 
 from bakeoff.core.facts import Fact, Failure, fact
@@ -77,7 +77,7 @@ def failure_of(error: BaseException) -> Failure:
         case BakeoffError():
             return Failure(kind="failed", error=name, text=without_secrets(str(error)))
         case _:
-            return Failure(kind="raised", error=name, text=scrubbed(str(error)))
+            return Failure(kind="raised", error=name, text=scrub(str(error)))
 
 
 Part = Literal[

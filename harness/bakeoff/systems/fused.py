@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from bakeoff_providers.errors import Unavailable
 
-from bakeoff.core.clock import timed
+from bakeoff.core.clock import time_call
 from bakeoff.core.figures import CallTime
 from bakeoff.core.task import Query
 from bakeoff.search.answer import Answer, Searcher
@@ -58,7 +58,7 @@ class FusedSearcher(Searcher):
         """One after the other; the fusing counts as search."""
         answers = [part.ask(query) for part in self.parts]
         rankings, fusion = [answer.ranking for answer in answers], self.fusion
-        fused, fuse_ns = timed(lambda: fuse(rankings, fusion))
+        fused, fuse_ns = time_call(lambda: fuse(rankings, fusion))
         embedded = [answer.embed_ns for answer in answers if answer.embed_ns is not None]
         kept = [answer.kept_embed for answer in answers if answer.kept_embed]
         return Answer(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.ranking import Ranking, ordered
+from bakeoff.core.ranking import Ranking, make_ranking
 from bakeoff.core.task import Task
 from bakeoff.systems.base import Given, Ready, RunContext, System
 
@@ -48,5 +48,5 @@ def rankings_of(runs: Mapping[str, Mapping[str, float]], task: Task) -> dict[str
             raise InputError(f"the run has the unknown document {unknown[0]!r} for query {query!r}")
         item = queries[str(query)].excluded
         kept = ((str(document), float(score)) for document, score in scores.items() if str(document) != item)
-        rankings[str(query)] = ordered(kept)
+        rankings[str(query)] = make_ranking(kept)
     return rankings

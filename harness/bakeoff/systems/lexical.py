@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bakeoff_providers.errors import Unavailable
-from bakeoff_providers.keys import filled
+from bakeoff_providers.keys import fill_in
 
-from bakeoff.core.clock import timed
+from bakeoff.core.clock import time_call
 from bakeoff.core.filters import conditions
 from bakeoff.core.task import Query
 from bakeoff.embedding.corpus_chunks import ChunkTexts
@@ -53,11 +53,11 @@ class Lexical(ChunkedRow):
         ranker = self._create()
         ids, texts = index.ids, ChunkTexts(index.chunks)
         with adapter_work():
-            _, nanoseconds = timed(lambda: ranker.add(ids, texts))
+            _, nanoseconds = time_call(lambda: ranker.add(ids, texts))
         return Prepared(self, LexicalSearcher(ranker, index), Build(seconds=nanoseconds / 1e9))
 
     def _create(self) -> Ranker:
-        return RANKERS.create(self.ranker, **filled(self.options, secret=False))
+        return RANKERS.create(self.ranker, **fill_in(self.options, secret=False))
 
 
 @dataclass(slots=True)
@@ -72,9 +72,9 @@ class LexicalSearcher(Searcher):
         size = self.index.fetch_size(excluding=query.excluded)
         passing = self.index.passing(conditions(query.where)).tolist() if query.where else None
         allowed = None if passing is None else {self.index.ids[row] for row in passing}
-        hits, search_ns = timed(lambda: self._search(query, size, allowed))
+        hits, search_ns = time_call(lambda: self._search(query, size, allowed))
         ranking = self.index.ranking(hits, lambda k: self._search(query, k, allowed), query.excluded)
-        return Answer(ranking.filled(self._candidates(query, passing), self.index.depth), search_ns)
+        return Answer(ranking.fill(self._candidates(query, passing), self.index.depth), search_ns)
 
     def _candidates(self, query: Query, passing: list[int] | None) -> Iterator[str]:
         """All that may be ranked, by id: without them a ranker that matches little is below a random order."""

@@ -13,13 +13,12 @@ from bakeoff_providers.adapter import cache_key
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import Unavailable
 from bakeoff_providers.hub import is_hub_name
-from bakeoff_providers.keys import filled
+from bakeoff_providers.keys import fill_in
 
-from bakeoff.calls.budget import Budget
+from bakeoff.calls.budget import Budget, estimate_tokens
 from bakeoff.calls.key_index import keys_of
 from bakeoff.calls.paid import Account, Calls, Request, Sent, Service, Usage
 from bakeoff.calls.retry import RetryPolicy
-from bakeoff.calls.tokens import estimated_tokens
 from bakeoff.core.machine import call_time
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
@@ -167,7 +166,7 @@ class RerankedSearcher(Searcher):
 
 def _estimated(query: str, documents: Sequence[str]) -> float:
     """Tokens of these pairs: a server reads the query with each document."""
-    return len(documents) * estimated_tokens([query]) + estimated_tokens(documents)
+    return len(documents) * estimate_tokens([query]) + estimate_tokens(documents)
 
 
 def _call_key(query: str, documents: Sequence[str]) -> str:
@@ -210,7 +209,7 @@ class RerankedRow(FieldRow):
 
     def lacks_parts(self) -> str | None:
         """What the reranker lacks."""
-        return RERANKERS.get(self.rerank.provider).missing(**filled(self.rerank.options, secret=False))
+        return RERANKERS.get(self.rerank.provider).missing(**fill_in(self.rerank.options, secret=False))
 
     def check(self, run: RunContext) -> None:
         """Makes the reranker, which checks its options and finds its files."""
@@ -235,9 +234,9 @@ class RerankedRow(FieldRow):
             return Plan(rows, pairs, note=lacking or "runs here, not timed", lacks=bool(lacking))
         texts = TextsById(task.documents, self.field)
         whole = (document.whole(self.field) for document in task.documents)
-        document = sum(map(estimated_tokens, in_blocks(whole, BLOCK))) / len(task.documents)
+        document = sum(map(estimate_tokens, in_blocks(whole, BLOCK))) / len(task.documents)
         asked = [texts.get(query.item, query.text) for query in task.queries]
-        tokens = sum(candidates * (estimated_tokens([text]) + document) for text in asked)
+        tokens = sum(candidates * (estimate_tokens([text]) + document) for text in asked)
         usd = reranker.cost(tokens, len(task.queries))
         note = lacking or "upper bound: pairs in the cache are not subtracted"
         return Plan(rows, pairs, 0, tokens, len(task.queries), usd, None, note, bool(lacking))
@@ -272,7 +271,7 @@ class RerankedRow(FieldRow):
         """With its options; files are beside the line-up, and a name that is no file there stays a name."""
         rerank = self.rerank
         options: dict[str, Any] = {
-            **filled(rerank.options, secret=False),
+            **fill_in(rerank.options, secret=False),
             **({"model": rerank.model} if rerank.model else {}),
         }
         paths = RERANKERS.get(rerank.provider).paths

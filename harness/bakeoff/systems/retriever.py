@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 from bakeoff_providers.errors import InputError, StoreError, Unavailable
 
-from bakeoff.core.clock import timed
+from bakeoff.core.clock import time_call
 from bakeoff.core.filters import conditions, passes
 from bakeoff.core.id_rows import IdRows
-from bakeoff.core.ranking import Ranking, ordered
+from bakeoff.core.ranking import Ranking, make_ranking
 from bakeoff.core.task import Query, document_ids
 from bakeoff.search.answer import Answer, Searcher
 from bakeoff.search.retrievers import RETRIEVERS, Retriever, Scored
@@ -95,7 +95,7 @@ class RetrieverSearcher(Searcher):
         size = min(len(self.documents), self.depth + bool(query.excluded))
         text = self.texts.get(query.item, query.text)
         answer, nanoseconds = self.retriever.search(text, len(self.documents) if query.where else size)
-        ranking, checking_ns = timed(lambda: self._ranking(answer, query))
+        ranking, checking_ns = time_call(lambda: self._ranking(answer, query))
         return Answer(ranking, nanoseconds + checking_ns)
 
     def close(self) -> None:
@@ -120,4 +120,4 @@ class RetrieverSearcher(Searcher):
                 raise StoreError(f"it answered NaN as the score of {document!r}")
             if document != query.excluded and (not filters or passes(self.metadata.get(document, {}), filters)):
                 best[document] = score
-        return ordered(best.items(), self.depth)
+        return make_ranking(best.items(), self.depth)

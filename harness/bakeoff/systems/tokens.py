@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from bakeoff_providers.base import Role, TokenProvider, Vectors
 from bakeoff_providers.errors import Unavailable
 
-from bakeoff.core.clock import timed
+from bakeoff.core.clock import time_call
 from bakeoff.core.task import Query
 from bakeoff.embedding.corpus_chunks import ChunkTexts
 from bakeoff.embedding.token_rows import TokenRows, check_tokens, embed_tokens, storage_bill
@@ -58,7 +58,7 @@ class Tokens(StoreRow):
             store = TOKEN_STORES.create(self.store, folder=stored, **self.filled_store_options())
             searcher = TokenSearcher(check_tokens(embedder.provider), index, store, embedded.rows)
             metadata = [index.fields(row) for row in range(len(index.ids))]
-            _, nanoseconds = timed(lambda: store.fill(index.ids, embedded.rows, metadata))
+            _, nanoseconds = time_call(lambda: store.fill(index.ids, embedded.rows, metadata))
             if (held := store.count()) != len(index.ids):
                 raise WrongCount(store.name, len(index.ids), held)
             build = Build(
@@ -119,11 +119,11 @@ class TokenSearcher(Searcher):
         if text in self._vectors:
             vectors = self._vectors[text]
         else:
-            batch, embed_ns = timed(lambda: self.provider.embed_tokens([text], Role.QUERY))
+            batch, embed_ns = time_call(lambda: self.provider.embed_tokens([text], Role.QUERY))
             vectors = batch.vectors[0]
         self._asked[query.id] = vectors
         size = self.index.fetch_size(excluding=query.excluded)
-        hits, search_ns = timed(lambda: self.store.search(vectors, size, query.where))
+        hits, search_ns = time_call(lambda: self.store.search(vectors, size, query.where))
         ranking = self.index.ranking(hits, lambda k: self.store.search(vectors, k, query.where), query.excluded)
         return Answer(ranking, search_ns, embed_ns, timed=Timed.NEVER if embed_ns is None else Timed.NOW)
 

@@ -35,7 +35,7 @@ class AdjudicatedPair(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One entry of `annotations/adjudication.json`: who gave what, what it came to, and why."""
 
     query_id: str
-    page_id: int | str
+    document_id: int | str = msgspec.field(name="page_id")
     grades: dict[str, int]
     grade: int
     why: str = ""
@@ -59,7 +59,7 @@ class SettledGrades:
 
 def settle(annotators: Mapping[str, Annotation], settled: Sequence[AdjudicatedPair]) -> SettledGrades:
     """Adjudicated first, then the people's majority, then the models'."""
-    decided = {(entry.query_id, str(entry.page_id)): entry.grade for entry in settled}
+    decided = {(entry.query_id, str(entry.document_id)): entry.grade for entry in settled}
     given: dict[QueryDocument, dict[str, list[int]]] = {}
     for annotation in annotators.values():
         for pair, grade in annotation.pairs().items():

@@ -65,7 +65,9 @@ def _check_known(description: Mapping[str, Any], given: Mapping[str, Any]) -> No
         known = [*known, *(option.name for option in FORMATS.options(str(format_name)))]
     for option in given:
         if option not in known:
-            has = [name for name, _ in TASK_KINDS.loaded() if option in {one.name for one in TASK_KINDS.options(name)}]
+            has = [
+                name for name, _ in TASK_KINDS.load_all() if option in {one.name for one in TASK_KINDS.options(name)}
+            ]
             remedy = f"tasks of kind {' and '.join(has)} have it" if has else nearest(option, [*known])
             what = f"a task of kind {kind!r}" + (f" and format {format_name!r}" if format_name else "")
             raise InputError(f"{what} has no option {option!r}", place="--set", remedy=remedy)

@@ -9,7 +9,7 @@ import numpy as np
 import xxhash
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.corpus import collected
+from bakeoff.core.corpus import collect_documents
 from bakeoff.core.task import Document, Task, document_blocks, document_ids
 
 
@@ -44,4 +44,4 @@ def sampled(task: Task, documents: int, seed: int) -> Task:
             yield [document for document, wanted in zip(block, mask, strict=True) if wanted]
             start += len(block)
 
-    return msgspec.structs.replace(task, documents=collected(blocks()), drawn_from=len(ids))
+    return msgspec.structs.replace(task, documents=collect_documents(blocks()), drawn_from=len(ids))

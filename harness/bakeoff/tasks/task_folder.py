@@ -13,7 +13,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.data_files import read_data
 from bakeoff.core.files import check_writable, file_exists, read_json, read_text, read_toml, write_json
 from bakeoff.core.paths import default_lineup, root, task_description, task_names
-from bakeoff.core.printable import counted
+from bakeoff.core.printable import pluralise
 from bakeoff.core.task import Document, Query, Task, document_ids
 from bakeoff.tasks.annotations import (
     ADJUDICATION,
@@ -80,7 +80,7 @@ class TaskFolder:
         annotators = self.annotators()
         given = {pair for annotation in annotators.values() for pair in annotation.pairs()}
         if waiting := [pair for pair in given if pair[1] not in self.truth.grades.get(pair[0], {})]:
-            grades = counted(len(waiting), "grade")
+            grades = pluralise(len(waiting), "grade")
             given_by = f"{grades} by {', '.join(annotators)} {'is' if len(waiting) == 1 else 'are'} not used yet"
             return f"{given_by}: bakeoff adjudicate {self.name}"
         return f"one annotator's grades are used: {next(iter(annotators))}" if len(annotators) == 1 else ""
@@ -202,13 +202,13 @@ class TaskFolder:
         path = self.annotations / ADJUDICATION
         entries = read_json(path, list[AdjudicatedPair]) if path.exists() else []
         for entry in entries:
-            self.check(entry.query_id, str(entry.page_id), entry.grade, path)
+            self.check(entry.query_id, str(entry.document_id), entry.grade, path)
         return entries
 
     def write_adjudicated(self, entries: Iterable[AdjudicatedPair]) -> None:
         """All entries, in one order."""
         self.check_own()
-        ordered = sorted(entries, key=lambda entry: self.place((entry.query_id, str(entry.page_id))))
+        ordered = sorted(entries, key=lambda entry: self.place((entry.query_id, str(entry.document_id))))
         write_json(self.annotations / ADJUDICATION, ordered)
 
     def pool(self) -> list[QueryDocument]:

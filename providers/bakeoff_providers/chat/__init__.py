@@ -1,4 +1,4 @@
-"""Prompt → answer, for making queries and grading. A new one is a file here and a line below (`bakeoff.chats`)."""
+"""Prompt → answer, for query generation and grading. A new one is a file here and a line below (`bakeoff.chats`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every chat model promises: one prompt in, one text out, and what it used."""
+"""The chat model interface: one prompt in, one text out, and the usage."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from bakeoff_providers.adapter import Adapter
-from bakeoff_providers.answers import Expected, counted
+from bakeoff_providers.answers import Expected, read_count
 from bakeoff_providers.connection import Connection
 from bakeoff_providers.errors import AnswerUnusable, EmbeddingFailed, InputError
 from bakeoff_providers.options import Transport
 from bakeoff_providers.shared_options import BaseUrl, KeyEnv, Timeout
 
 Schema = Mapping[str, Any]
-ChatName = Annotated[str | None, "which model; written behind the provider's name, as openai:gpt-5-mini"]
+ChatName = Annotated[str | None, "model, given after the provider's name: openai:gpt-5-mini"]
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer to one prompt; tokens are None where the server did not count."""
+    """The answer to one prompt. Tokens are None if the server did not count."""
 
     text: str
     prompt_tokens: int | None = None
@@ -28,7 +28,7 @@ class Reply:
 
 
 def _is_number(value: object) -> bool:
-    """What the command line gives may be any text."""
+    """Whether a value, which may be any text from the command line, is a number."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -40,18 +40,16 @@ class ChatModel(Connection, Adapter):
 
     default_model: ClassVar[str]
     free: ClassVar[bool] = False
-    shape: ClassVar[Any] = None  # of the answer as JSON, types included; tokens apart, which `counted` looks at
+    shape: ClassVar[Any] = None  # of the JSON answer; tokens are checked by `read_count`
 
     def __init__(
         self,
         *,
         model: ChatName = None,
-        temperature: Annotated[
-            float | None, "0 answers alike every time, more varies; none sends no temperature"
-        ] = 0.0,
-        max_tokens: Annotated[int | None, "most tokens of an answer; the server's limit if left out"] = None,
-        price_in: Annotated[float | None, "US dollars a million tokens that are sent", Transport] = None,
-        price_out: Annotated[float | None, "US dollars a million tokens that are answered", Transport] = None,
+        temperature: Annotated[float | None, "0 = repeatable, higher = more varied; none = the server's default"] = 0.0,
+        max_tokens: Annotated[int | None, "maximum tokens of an answer; default: the server's limit"] = None,
+        price_in: Annotated[float | None, "US dollars per million prompt tokens", Transport] = None,
+        price_out: Annotated[float | None, "US dollars per million answer tokens", Transport] = None,
         base_url: BaseUrl = None,
         timeout: Timeout = 120.0,
         key_env: KeyEnv = None,
@@ -67,23 +65,23 @@ class ChatModel(Connection, Adapter):
 
     @property
     def model(self) -> str:
-        """The model's name, as it is shown and as it enters the cache key."""
+        """The model's name, as displayed and in the cache key."""
         return self._model
 
     @property
     def label(self) -> str:
-        """What the model is called as an annotator."""
+        """The model's name as an annotator."""
         return f"{self.name}-{self.model}"
 
     def price(self, prompt_tokens: float, answer_tokens: float) -> float | None:
-        """Dollars; None where the user gave no price and the model is not known to be free."""
+        """Dollars; None if the user gave no price and the model is not free."""
         given = self._prices
         if given == (None, None):
             return 0.0 if self.free else None
         return (prompt_tokens * (given[0] or 0.0) + answer_tokens * (given[1] or 0.0)) / 1e6
 
     def identity(self) -> dict[str, str | int | float | bool | None]:
-        """All that changes an answer besides the prompt: the cache key is made of this."""
+        """Everything but the prompt that changes an answer, for the cache key."""
         identity: dict[str, str | int | float | bool | None] = {
             "chat": self.name,
             "model": self.model,
@@ -91,23 +89,23 @@ class ChatModel(Connection, Adapter):
             "max_tokens": self.max_tokens,
         }
         if self.foreign:
-            identity["server"] = self.shown_url
+            identity["server"] = self.public_url
         return identity
 
     def ask(self, prompt: str, schema: Schema, seed: int) -> Reply:
-        """One request, whatever comes of it: retries are the caller's."""
-        sdk = self._connected()
+        """One request. The caller retries."""
+        sdk = self._get_sdk()
         try:
-            reply = self._answered(lambda: self._call(sdk, prompt, schema, seed), Expected(shape=self.shape))
-        except EmbeddingFailed as error:  # one question failed, not the model
+            reply = self._run_call(lambda: self._call(sdk, prompt, schema, seed), Expected(shape=self.shape))
+        except EmbeddingFailed as error:  # only this question failed, not the model
             raise AnswerUnusable(str(error)) from None
         if not isinstance(reply.text, str):
             raise AnswerUnusable(f"{self.name} {self.model} answered no text")
         if not reply.text.strip():
             raise AnswerUnusable(f"{self.name} {self.model} answered nothing", retryable=True)
-        text = reply.text.encode(errors="replace").decode()  # half a character can't be written down
-        return Reply(text, counted(reply.prompt_tokens), counted(reply.answer_tokens))
+        text = reply.text.encode(errors="replace").decode()  # lone surrogates can't be stored
+        return Reply(text, read_count(reply.prompt_tokens), read_count(reply.answer_tokens))
 
     @abstractmethod
     def _call(self, sdk: Any, prompt: str, schema: Schema, seed: int) -> Reply:
-        """The answer as the SDK gives it; any exception may pass. `schema` is the JSON that is asked for."""
+        """The SDK's answer. Any exception may be raised. `schema` is the requested JSON."""

@@ -6,25 +6,25 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from bakeoff_providers.answers import counted
+from bakeoff_providers.answers import read_count
 from bakeoff_providers.chat.base import ChatModel, Reply, Schema
 from bakeoff_providers.gemini import Gemini, Genai
 
 
-class _Part(msgspec.Struct, frozen=True):
+class _GeminiPart(msgspec.Struct, frozen=True):
     text: str | None = None
 
 
 class _Content(msgspec.Struct, frozen=True):
-    parts: list[_Part] | None = None
+    parts: list[_GeminiPart] | None = None
 
 
 class _Candidate(msgspec.Struct, frozen=True):
     content: _Content | None = None
 
 
-class _Answer(msgspec.Struct, frozen=True):
-    """None are there where the prompt was blocked."""
+class _GeminiChatAnswer(msgspec.Struct, frozen=True):
+    """Candidates are missing if the prompt was blocked."""
 
     candidates: list[_Candidate] | None = None
 
@@ -39,7 +39,7 @@ class GeminiChat(ChatModel):
     keys = Gemini.keys
     own_url = Gemini.own_url
     url_variable = Gemini.url_variable
-    shape = _Answer
+    shape = _GeminiChatAnswer
 
     def _connect(self, key: str) -> Any:
         return Genai(key, self.base_url, self._timeout)
@@ -54,8 +54,8 @@ class GeminiChat(ChatModel):
         )
         answer = sdk.client.models.generate_content(model=self.model, contents=prompt, config=config)
         usage = answer.usage_metadata
-        thought = counted(getattr(usage, "thoughts_token_count", None)) or 0
-        written = counted(getattr(usage, "candidates_token_count", None))
+        thought = read_count(getattr(usage, "thoughts_token_count", None)) or 0
+        written = read_count(getattr(usage, "candidates_token_count", None))
         return Reply(
             answer.text or "",
             getattr(usage, "prompt_token_count", None),

@@ -10,12 +10,12 @@ from bakeoff_providers.chat.base import ChatModel, Reply, Schema
 from bakeoff_providers.ollama import OllamaServer
 
 
-class _Message(msgspec.Struct, frozen=True):
+class _OllamaMessage(msgspec.Struct, frozen=True):
     content: str | None = None
 
 
-class _Answer(msgspec.Struct, frozen=True):
-    message: _Message
+class _OllamaChatAnswer(msgspec.Struct, frozen=True):
+    message: _OllamaMessage
 
 
 class OllamaChat(OllamaServer, ChatModel):
@@ -23,7 +23,7 @@ class OllamaChat(OllamaServer, ChatModel):
 
     default_model = "llama3.1"
     free = True
-    shape = _Answer
+    shape = _OllamaChatAnswer
 
     def _call(self, sdk: Any, prompt: str, schema: Schema, seed: int) -> Reply:
         options: dict[str, Any] = {"seed": seed}

@@ -1,4 +1,4 @@
-"""Chat models of OpenAI, and by `base_url` of any server that speaks its API: vLLM, llama.cpp, LM Studio, Mistral."""
+"""Chat models of OpenAI, and with `base_url` any server with its API: vLLM, llama.cpp, LM Studio, Mistral."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from bakeoff_providers.chat.base import ChatModel, Reply, Schema
 from bakeoff_providers.openai import OpenAIServer
 
 
-class _Part(msgspec.Struct, frozen=True):
+class _OpenAIPart(msgspec.Struct, frozen=True):
     """Mistral's reasoning models answer in parts: thoughts, then text."""
 
     type: str = "text"
     text: str | None = None
 
 
-class _Message(msgspec.Struct, frozen=True):
-    content: str | list[_Part] | None = None
+class _OpenAIMessage(msgspec.Struct, frozen=True):
+    content: str | list[_OpenAIPart] | None = None
 
 
 class _Choice(msgspec.Struct, frozen=True):
-    message: _Message
+    message: _OpenAIMessage
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _OpenAIChatAnswer(msgspec.Struct, frozen=True):
     choices: list[_Choice]
 
 
@@ -34,7 +34,7 @@ class OpenAIChat(OpenAIServer, ChatModel):
     """Asks for a JSON object without a schema: that is what most servers of this API understand."""
 
     default_model = "gpt-4o-mini"
-    shape = _Answer
+    shape = _OpenAIChatAnswer
 
     def _call(self, sdk: Any, prompt: str, schema: Schema, seed: int) -> Reply:  # noqa: ARG002 - the prompt tells it
         optional: dict[str, Any] = {}
@@ -62,6 +62,6 @@ class OpenAIChat(OpenAIServer, ChatModel):
 
 def _text(content: Any) -> str:
     if isinstance(content, list):
-        parts = msgspec.convert(content, list[_Part])
+        parts = msgspec.convert(content, list[_OpenAIPart])
         return "".join(part.text or "" for part in parts if part.type == "text")
     return content or ""

@@ -235,8 +235,8 @@ def test_a_list_that_ended_early_is_among_what_changed_most() -> None:
 def test_lists_that_are_filled_up_alike_do_not_agree(tmp_path: Path) -> None:
     """One finds a, the other b; both go on with the same documents by id, which matched nothing."""
     rest = ["a", "b", "v", "w", "x", "y", "z"]
-    old = {"q": Ranking(("a",), (1.0,)).filled(rest, 6)}
-    new = {"q": Ranking(("b",), (1.0,)).filled(rest, 6)}
+    old = {"q": Ranking(("a",), (1.0,)).fill(rest, 6)}
+    new = {"q": Ranking(("b",), (1.0,)).fill(rest, 6)}
     check = replay(old, new, [Query(id="q", text="x")], {}, k=6, out=tmp_path / "grade.csv")
     assert (check.figures["overlap"], check.figures["rbo"]) == (0.0, 0.0)
     assert (tmp_path / "grade.csv").read_text(encoding="utf-8").splitlines()[1:] == ["q,x,b", "q,x,a"]

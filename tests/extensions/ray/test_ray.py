@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from bakeoff.calls.tokens import price_of
+from bakeoff.calls.budget import price_of
 from bakeoff.core.facts import Remark
 from bakeoff.core.progress import Advance
 from bakeoff.embedding.cache import VectorCache

@@ -80,7 +80,7 @@ class TestAFolder:
         for name in names:
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(f"what {name} says")
-        titles = {article.page_id: article.title for article in imported(tmp_path)}
+        titles = {article.document_id: article.title for article in imported(tmp_path)}
         assert [titles[name] for name in names] == [
             "Archive/Tar/File", "Archive/Tar", "Tar", "a/open hours", "b/open hours", "to do",
         ]  # fmt: skip
@@ -105,7 +105,7 @@ class TestAFolder:
         }  # fmt: skip
 
     def test_a_document_is_called_by_its_path(self, docs: Path) -> None:
-        assert {article.page_id for article in imported(docs)} == {"about.html", "Old Town.txt", "billing/copy.txt"}
+        assert {article.document_id for article in imported(docs)} == {"about.html", "Old Town.txt", "billing/copy.txt"}
 
     def test_folders_are_categories_and_select_draws_by_them(self, docs: Path) -> None:
         articles = imported(docs)
@@ -227,7 +227,7 @@ def test_pdf_files(tmp_path: Path) -> None:
     (tmp_path / "a.pdf").write_bytes(pdf("Copper is a metal", Title="On metals", Author="Ada"))
     (tmp_path / "b.pdf").write_bytes(pdf("Sailing on lakes"))
     metals, lakes = imported(tmp_path)
-    assert (metals.page_id, metals.title, metals.summary) == ("a.pdf", "On metals", "Copper is a metal")
+    assert (metals.document_id, metals.title, metals.summary) == ("a.pdf", "On metals", "Copper is a metal")
     assert metals.metadata == {"author": "Ada"}
     assert (lakes.title, lakes.summary, lakes.metadata) == ("b", "Sailing on lakes", msgspec.UNSET)
     with refuses(Unreadable, "OCR"):
@@ -305,7 +305,7 @@ class TestTables:
         copper, boats = imported(path, columns={"id": "sku"})
         assert (copper.title, copper.summary, copper.categories) == ("Copper", "mine", ["metal", "red"])
         assert (boats.title, boats.summary, boats.categories) == ("Boats", "lake", [])
-        assert (copper.page_id, boats.page_id) == ("a-1", "b-2")
+        assert (copper.document_id, boats.document_id) == ("a-1", "b-2")
         assert copper.metadata == {"price": 3}
         assert boats.metadata is msgspec.UNSET
 
@@ -337,11 +337,11 @@ class TestTables:
     def test_numbers_stay_and_lists_are_lists(self, tmp_path: Path) -> None:
         (tmp_path / "x.jsonl").write_text('{"id": 7, "text": "mine", "categories": ["metal", "red"]}\n')
         (article,) = imported(tmp_path / "x.jsonl")
-        assert (article.page_id, article.categories) == (7, ["metal", "red"])
+        assert (article.document_id, article.categories) == (7, ["metal", "red"])
 
     def test_without_an_id_the_row_is_the_id(self, tmp_path: Path) -> None:
         (tmp_path / "x.csv").write_text("text,note\nmine,a\nlake,\n")
-        assert [(article.page_id, article.metadata) for article in imported(tmp_path / "x.csv")] == [
+        assert [(article.document_id, article.metadata) for article in imported(tmp_path / "x.csv")] == [
             ("row 1", {"note": "a"}),
             ("row 2", msgspec.UNSET),
         ]
@@ -391,7 +391,7 @@ class TestADatabase:
         self._tables(tmp_path / "x.db")
         with refuses(InputError, file="x.db"):
             imported(tmp_path / "x.db")
-        assert [article.page_id for article in imported(tmp_path / "x.db", table="odd name")] == [2]
+        assert [article.document_id for article in imported(tmp_path / "x.db", table="odd name")] == [2]
         with refuses(InputError, "'note'", file="x.db"):
             imported(tmp_path / "x.db", table="note")
 
@@ -405,7 +405,7 @@ class TestADatabase:
 
     def test_its_name_may_have_signs_of_an_address(self, tmp_path: Path) -> None:
         self._tables(tmp_path / "50% #1?.db")
-        assert [article.page_id for article in imported(tmp_path / "50% #1?.db", table="notes")] == [1]
+        assert [article.document_id for article in imported(tmp_path / "50% #1?.db", table="notes")] == [1]
 
     def test_the_shape_of_wikipedia_db_is_joined(self, tmp_path: Path) -> None:
         with sqlite3.connect(tmp_path / "wikipedia.db") as connection:
@@ -447,9 +447,9 @@ class TestAWiki:
         with Wiki(self.PAGES, {"Loa": "Loa, Utah"}) as wiki:
             imported = import_corpus(tmp_path / "titles.txt", Options(api=wiki.api))
         loa, bear = imported.file.articles
-        assert (loa.page_id, loa.title, loa.summary) == (11, "Loa, Utah", "Loa is a town.")
+        assert (loa.document_id, loa.title, loa.summary) == (11, "Loa, Utah", "Loa is a town.")
         assert loa.categories == ["city", "Towns in Utah", "B", "C", "D", "E"]  # five, over two answers
-        assert (bear.page_id, bear.categories) == (12, ["natural feature", "Lakes of Utah"])
+        assert (bear.document_id, bear.categories) == (12, ["natural feature", "Lakes of Utah"])
         assert imported.missing == ["Nowhere"]
         assert imported.empty == ["Stub"]
         assert len(wiki.requests) == 2
@@ -459,7 +459,7 @@ class TestAWiki:
         pages = {f"Page {n}": Page(n, f"Text {n}.") for n in range(1, 46)}
         with Wiki(pages) as wiki:
             fetched = mediawiki.fetch(list(pages), wiki.api)
-        assert [article.page_id for article in fetched.articles] == list(range(1, 46))
+        assert [article.document_id for article in fetched.articles] == list(range(1, 46))
         assert all(article.summary for article in fetched.articles)
         assert [len(request["titles"].split("|")) for request in wiki.requests] == [20, 20, 5]
 

@@ -37,7 +37,7 @@ from tests.wire import PROXIES, WireServer
 
 ARTICLES = [
     Article(
-        page_id=1,
+        document_id=1,
         title="Loa",
         summary="A copper mine shaped the town.",
         city="Loa",
@@ -45,7 +45,7 @@ ARTICLES = [
         categories=["mining"],
     ),
     Article(
-        page_id=2, title="Bear Lake", summary="Boats sail on turquoise water.", state="Utah", categories=["boating"]
+        document_id=2, title="Bear Lake", summary="Boats sail on turquoise water.", state="Utah", categories=["boating"]
     ),
 ]
 
@@ -159,13 +159,15 @@ class TestTemplates:
 class TestKeyPhrases:
     def test_a_title_of_several_words_or_what_is_said_more_than_once(self) -> None:
         articles = [
-            Article(page_id="a", title="Returning a broken lamp", summary="Send it back."),
-            Article(page_id="b", title="quantiles", summary="The cut points, n cut points in all. Sales data here."),
-            Article(page_id="c", title="x", summary="Sales data here; sales data there."),
-            Article(page_id="d", title="y", summary="Nothing is said twice."),
+            Article(document_id="a", title="Returning a broken lamp", summary="Send it back."),
+            Article(
+                document_id="b", title="quantiles", summary="The cut points, n cut points in all. Sales data here."
+            ),
+            Article(document_id="c", title="x", summary="Sales data here; sales data there."),
+            Article(document_id="d", title="y", summary="Nothing is said twice."),
         ]
         assert key_phrases(articles) == {"a": "broken lamp", "b": "cut points", "c": "sales data", "d": "said twice"}
-        many = [Article(page_id=n, title="broken lamp", summary="x") for n in range(20)]
+        many = [Article(document_id=n, title="broken lamp", summary="x") for n in range(20)]
         assert "d" not in key_phrases([*articles, *many])  # enough without what is said once
 
     def test_a_word_twice_and_who_wrote_it_are_no_phrase(self) -> None:
@@ -177,7 +179,7 @@ class TestKeyPhrases:
             "d": "Copyright (c) 2001 Max Maischein\nMax Maischein: a spare key",
             "e": "the author writes short books\n\nthe author writes short books",
         }
-        articles = [Article(page_id=name, title=name, summary=text) for name, text in texts.items()]
+        articles = [Article(document_id=name, title=name, summary=text) for name, text in texts.items()]
         assert key_phrases(articles) == {
             "a": "sorted keys", "b": "takes open files", "c": "locks whole tables", "d": "spare key",
             "e": "author writes short",
@@ -185,7 +187,7 @@ class TestKeyPhrases:
 
     def test_docstrings_give_queries_of_two_or_three_of_their_own_words(self) -> None:
         texts = {name: inspect.getdoc(getattr(statistics, name)) or "" for name in statistics.__all__}
-        articles = [Article(page_id=name, title=name, summary=text) for name, text in texts.items()]
+        articles = [Article(document_id=name, title=name, summary=text) for name, text in texts.items()]
         asked = GenerationRequest(without_places(), 5)
         generated = generate(articles, TemplateMaker(), asked)
         assert len(generated.queries) == 5

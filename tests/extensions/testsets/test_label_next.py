@@ -69,7 +69,7 @@ def test_nothing_is_named_when_all_that_matters_is_graded() -> None:
 
 def test_nobody_is_asked_to_grade_what_only_fills_a_ranking_up() -> None:
     """p@2: A found a and c, B only b; that a also follows b by id is no rank that B gave it."""
-    filled = Ranking(("b",), (1.0,)).filled("abcdef", 2)
+    filled = Ranking(("b",), (1.0,)).fill("abcdef", 2)
     rankings = {"A": {"q1": ranking("a", "c")}, "B": {"q1": filled}}
     assert filled.ids == ("b", "a")
     candidates = next_pairs(task({"q1": {}, "q2": {}}), rankings, Measure.parse("p@2"), 9)

@@ -74,9 +74,9 @@ def test_more_than_there_are_is_refused() -> None:
 
 
 def test_articles_without_a_summary_are_not_drawn() -> None:
-    pool = [Article(page_id=i, title="t", summary=" " if i % 2 else "text", categories=["city"]) for i in range(10)]
+    pool = [Article(document_id=i, title="t", summary=" " if i % 2 else "text", categories=["city"]) for i in range(10)]
     drawn = select(pool, n=5)
-    assert [article.page_id for article in drawn.articles] == [0, 2, 4, 6, 8]
+    assert [article.document_id for article in drawn.articles] == [0, 2, 4, 6, 8]
     assert drawn.metadata["total_available"] == 10
     with refuses(InputError, "5"):
         select(pool, n=6)
@@ -108,7 +108,7 @@ def test_a_database_is_joined_and_the_long_summary_preferred(tmp_path: Path) -> 
     pool, _ = read_pool(tmp_path / "wikipedia.db")
     assert [article.summary for article in pool] == ["long", "only short", ""]
     assert [content_type(article) for article in pool] == ["city", "administrative region", "city"]
-    assert [article.page_id for article in select(pool, n=2).articles] == [1, 2]
+    assert [article.document_id for article in select(pool, n=2).articles] == [1, 2]
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_a_majority_is_a_grade_that_was_given_and_most_often(grades: list[int]) 
 def test_people_outrank_models_and_decisions_outrank_people() -> None:
     people = Annotation(grades={"q": {"1": 3, "2": 3}})
     models = [Annotation(metadata={"kind": "model"}, grades={"q": {"1": 0, "2": 0, "3": 1}}) for _ in range(2)]
-    decided = [AdjudicatedPair(query_id="q", page_id=2, grades={"a": 3}, grade=1)]
+    decided = [AdjudicatedPair(query_id="q", document_id=2, grades={"a": 3}, grade=1)]
     truth = settle({"a": people, "m": models[0], "n": models[1]}, decided)
     assert truth.grades == {("q", "1"): 3, ("q", "2"): 1, ("q", "3"): 1}
     assert truth.open == []

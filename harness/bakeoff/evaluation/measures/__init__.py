@@ -1,4 +1,4 @@
-"""Measures as value objects. A new one is a class in a file here and a line below (others: `bakeoff.measures`)."""
+"""Measures as value objects. A new one is a class in a file here and a line below (plug-ins: `bakeoff.measures`)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ MEASURES: Registry[Measure] = Registry(
         "mrr": f"{_HERE}.hits:ReciprocalRank",
         "acc": f"{_HERE}.hits:Accuracy",
         "rprec": f"{_HERE}.hits:RPrecision",
-        "judged": f"{_HERE}.judged:Judged",
-        "stale": f"{_HERE}.stale:Stale",
+        "judged": f"{_HERE}.hits:Judged",
+        "stale": f"{_HERE}.hits:Stale",
         "dcg": f"{_HERE}.ndcg:DCG",
         "rbp": f"{_HERE}.expected_reciprocal_rank:RankBiasedPrecision",
         "rbp_residual": f"{_HERE}.expected_reciprocal_rank:RankBiasedResidual",
@@ -31,7 +31,7 @@ MEASURES: Registry[Measure] = Registry(
         "bpref": f"{_HERE}.preferences:BPref",
         "infap": f"{_HERE}.preferences:InferredAP",
         "gm_map": f"{_HERE}.average_precision:GeometricMAP",
-        # Second spellings: they are read, and printed as the first.
+        # Aliases: accepted, and printed as the main name.
         "ap": f"{_HERE}.average_precision:AveragePrecision",
         "hit": f"{_HERE}.hits:Accuracy",
         "success": f"{_HERE}.hits:Accuracy",
@@ -40,5 +40,5 @@ MEASURES: Registry[Measure] = Registry(
 
 
 def families() -> dict[str, type[Measure]]:
-    """Every measure by the name that it prints, in the order of the lines above."""
-    return {family.name: family for _, family in MEASURES.loaded()}
+    """Every measure by its printed name, in the order above."""
+    return {family.name: family for _, family in MEASURES.load_all()}

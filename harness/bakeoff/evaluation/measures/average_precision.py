@@ -15,15 +15,15 @@ from bakeoff.evaluation.graded_run import GradedRun, ratio
 from bakeoff.evaluation.measures.base import CondensableMeasure, Option, Rel
 from bakeoff.evaluation.random_order import RandomOrder, per_count
 
-LEAST = 0.00001  # an average precision of 0 would make every geometric mean 0
-COUNTED = 100_000  # sets of places that are gone through one by one for the expectation of GMAP
-SIMULATED, SIMULATION_SEED = 10_000, 42  # random sets of places, where there are more
+LEAST = 0.00001  # an average precision of 0 would make the geometric mean 0
+COUNTED = 100_000  # sets of places enumerated for the expectation of GMAP
+SIMULATED, SIMULATION_SEED = 10_000, 42  # random sets of places if there are more
 BLOCK_CELLS = 1 << 22  # random numbers held at once
 
 
 @dataclass(frozen=True)
 class AveragePrecision(CondensableMeasure):
-    """The sum of the precisions at each hit, by all relevant documents (`over=found`: by those in the ranking)."""
+    """The summed precision at each hit, divided by all relevant documents (`over=found`: by those in the ranking)."""
 
     name: ClassVar = "map"
     title: ClassVar = "MAP"
@@ -40,7 +40,7 @@ class AveragePrecision(CondensableMeasure):
         return ratio(relevant.precisions(self.k), divisor)
 
     def expected(self, order: RandomOrder) -> Values:
-        """Over found: given h hits, the top is a corpus of its own with h relevant, and its mean is linear in h."""
+        """Given h hits, the top is a corpus of its own with h relevant documents, and its mean is linear in h."""
         relevant, places = order.relevant(self.rel), order.places(self.k)
         if self.over == "relevant":
             whole = _of_random_order(places, order.documents, relevant)
@@ -51,7 +51,7 @@ class AveragePrecision(CondensableMeasure):
         return np.asarray(some * alone + more * (two - alone), dtype=np.float64)
 
     def note(self, option: str, value: Option) -> str:
-        """In words."""
+        """As words."""
         return "over found" if option == "over" else super().note(option, value)
 
 
@@ -80,10 +80,10 @@ class GeometricMAP(CondensableMeasure):
         return np.asarray(np.log(np.maximum(ratio(relevant.precisions(self.k), relevant.total), LEAST)))
 
     def expected(self, order: RandomOrder) -> Values:
-        """The mean logarithm has no closed form: it is taken over the places that so many hits may have.
+        """The mean logarithm has no closed form, so it is averaged over the possible places of the hits.
 
-        How likely each number of hits is, is known; so are all of their places, up to 100,000 sets of them. Beyond, it
-        is simulated.
+        The distribution of the number of hits is known. Up to 100,000 sets of places are enumerated; beyond, they are
+        simulated.
         """
         places = order.places(self.k)
 
@@ -101,7 +101,7 @@ class GeometricMAP(CondensableMeasure):
 
 
 def _mean_log_precision(hits: int, places: int, relevant: int, chance: float) -> float:
-    """Of average precision, where so many hits are anywhere among the places; rare numbers of hits need few draws."""
+    """The mean log of average precision with this many hits anywhere among the places. Rare counts get few draws."""
     if not hits:
         return math.log(LEAST)
     if math.comb(places, hits) <= COUNTED:
@@ -113,7 +113,7 @@ def _mean_log_precision(hits: int, places: int, relevant: int, chance: float) ->
 
 
 def _random_sets(hits: int, places: int, draws: int) -> NDArray[np.int64]:
-    """Sets of places, seeded, each in ascending order."""
+    """Seeded random sets of places, each ascending."""
     rng = np.random.default_rng(SIMULATION_SEED)
     if draws * places > BLOCK_CELLS:
         drawn = np.array([rng.choice(places, hits, replace=False) for _ in range(draws)])
@@ -123,7 +123,7 @@ def _random_sets(hits: int, places: int, draws: int) -> NDArray[np.int64]:
 
 
 def _of_random_order(places: int, n: int, relevant: NDArray[Any]) -> Values:
-    """E[AP] = Σ (1 + (i−1)(R−1)/(n−1)) / i / n: a hit at i has, on average, so many hits before it."""
+    """E[AP] = Σ (1 + (i−1)(R−1)/(n−1)) / i / n: the bracket is the expected number of hits up to a hit at i."""
     harmonic = float((1 / np.arange(1, places + 1)).sum())
     before = (relevant - 1) / (n - 1) if n > 1 else np.zeros(len(relevant))
     return np.asarray((harmonic + before * (places - harmonic)) / n, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What a measure is: a value with one spelling that knows its own figures, here and under a random order."""
+"""The base class of measures: a value with one spelling, its per-query values and its expectation."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from bakeoff.evaluation.graded_run import GradedRun
 from bakeoff.evaluation.random_order import RandomOrder
 
 Option = int | float | str
-Rel = Annotated[int | None, "the lowest grade that counts as relevant; the task's own if left out"]
+Rel = Annotated[int | None, "lowest relevant grade; default: the task's own"]
 
 
 @dataclass(frozen=True)
 class Measure(Plugin, ABC):
     """One measure. Every field besides `k` is an option of its spelling: `name(option=value)@k`.
 
-    `k` is None for the whole ranking; an option `rel` is None where the task's own threshold counts. `trec_name` and
-    `trec_cut_name` are what trec_eval calls it without and with a cut-off. `bounded` values are from 0 to 1; a
-    `monotone` one never falls when any document's grade rises; a `diagnostic` one says how much is known, not who
-    is better. One that `reads_dates` is not a number (NaN) for queries that are not time-bound.
+    `k` is None for the whole ranking; an option `rel` is None for the task's own threshold. `trec_name` and
+    `trec_cut_name` are trec_eval's names without and with a cut-off. `bounded` values are from 0 to 1. A `monotone`
+    measure never falls when a document's grade rises. A `diagnostic` one shows how much is known, not who is better.
+    One that `reads_dates` is NaN for queries that are not time-bound.
     """
 
     name: ClassVar[str]
@@ -41,7 +41,7 @@ class Measure(Plugin, ABC):
     diagnostic: ClassVar[bool] = False
     reads_dates: ClassVar[bool] = False
 
-    k: Annotated[int | None, "places of the ranking that count, written behind @; all if left out"] = None
+    k: Annotated[int | None, "cut-off, written after @; default: the whole ranking"] = None
 
     @abstractmethod
     def values(self, run: GradedRun) -> Values:
@@ -49,19 +49,19 @@ class Measure(Plugin, ABC):
 
     @abstractmethod
     def expected(self, order: RandomOrder) -> Values:
-        """One value per query: the expectation under a uniformly random order of the corpus, exact where it can be."""
+        """Per query, the expectation under a uniformly random order of the corpus, exact where possible."""
 
     def figure(self, mean: float) -> float:
-        """From the mean of the values to the figure that is quoted; a rising function, so intervals go through it."""
+        """The reported figure of a mean. The function is increasing, so it applies to intervals too."""
         return mean
 
     def aggregate(self, values: Values) -> float:
-        """The figure of a set of queries: their mean, unless the measure says otherwise."""
+        """The figure of a set of queries: their mean, unless overridden."""
         return self.figure(float(values.mean()))
 
     @property
     def condensed(self) -> bool:
-        """Whether unjudged documents are taken out of the rankings before anything is counted."""
+        """Whether unjudged documents are removed from rankings first."""
         return False
 
     @property
@@ -74,7 +74,7 @@ class Measure(Plugin, ABC):
             raise InputError(f"measure {self.name!r} needs a cut-off", remedy=f"write for example '{self.name}@10'")
         if self.cut == "refused" and self.k is not None:
             raise InputError(
-                f"measure {self.name!r} takes no cut-off: it reads as far as it has to",
+                f"measure {self.name!r} takes no cut-off; it reads as far as necessary",
                 remedy=f"write '{self.name}'",
             )
         if self.k is not None and self.k < 1:
@@ -93,14 +93,14 @@ class Measure(Plugin, ABC):
 
     @classmethod
     def parse(cls, text: str) -> Measure:
-        """Reads one spelling; whatever it can't read it refuses with the remedy, never guesses."""
+        """Parses a spelling. Anything else is refused with a remedy, never guessed."""
         from bakeoff.evaluation.measures.grammar import parse
 
         return parse(text)
 
     @classmethod
     def of(cls, name: str, k: int | None = None, **options: Option | None) -> Measure:
-        """A measure by its name: an option that it does not have is an input error."""
+        """A measure by name. An unknown option is an InputError."""
         from bakeoff.evaluation.measures import MEASURES
 
         family = MEASURES.get(name)
@@ -110,35 +110,36 @@ class Measure(Plugin, ABC):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Every option with its value, by name."""
+        """All options with their values."""
         return {option: getattr(self, option) for option in options_of(type(self))}
 
     def __str__(self) -> str:
-        options = ",".join(f"{option}={value}" for option, value in self._given().items())
+        options = ",".join(f"{option}={value}" for option, value in self._changed_options.items())
         return self.name + (f"({options})" if options else "") + (f"@{self.k}" if self.k else "")
 
     @property
     def label(self) -> str:
-        """The spelling for people, as in table heads: `Precision@5`, `NDCG@10 (exponential gain)`."""
-        notes = [self.note(option, value) for option, value in self._given().items()]
+        """The display name, as in table headings: `Precision@5`, `NDCG@10 (exponential gain)`."""
+        notes = [self.note(option, value) for option, value in self._changed_options.items()]
         head = self.title + (f"@{self.k}" if self.k else "")
         return f"{head} ({', '.join(notes)})" if notes else head
 
     def note(self, option: str, value: Option) -> str:
-        """How the label says an option that differs from its default."""
+        """How the label shows a non-default option."""
         return f"grade ≥ {value}" if option == "rel" else f"{option} = {value}"
 
-    def _given(self) -> dict[str, Option]:
-        """The options that differ from their defaults: only these are printed."""
+    @property
+    def _changed_options(self) -> dict[str, Option]:
+        """The non-default options. Only these are printed."""
         defaults = options_of(type(self))
         return {option: value for option, value in self.options.items() if value != defaults[option]}
 
 
 @dataclass(frozen=True)
 class CondensableMeasure(Measure):
-    """A measure that may read the condensed list: `ndcg(unjudged=removed)@10` (Sakai, 2007)."""
+    """A measure that can use condensed lists: `ndcg(unjudged=removed)@10` (Sakai, 2007)."""
 
-    unjudged: Annotated[Literal["irrelevant", "removed"], "what happens to documents without a grade"] = "irrelevant"
+    unjudged: Annotated[Literal["irrelevant", "removed"], "treatment of unjudged documents"] = "irrelevant"
 
     @property
     def condensed(self) -> bool:
@@ -146,24 +147,24 @@ class CondensableMeasure(Measure):
         return self.unjudged == "removed"
 
     def note(self, option: str, value: Option) -> str:
-        """In words."""
+        """As words."""
         return "condensed list" if option == "unjudged" else super().note(option, value)
 
 
 @cache
 def options_of(family: type[Measure]) -> dict[str, Any]:
-    """The options that a family takes, with their defaults, in the order in which they are printed."""
+    """A family's options with their defaults, in print order."""
     return {field.name: field.default for field in sorted(fields(family), key=lambda f: f.name) if field.name != "k"}
 
 
 @cache
 def type_of(family: type[Measure], option: str) -> Any:
-    """What a field was declared as."""
+    """A field's declared type."""
     return get_type_hints(family)[option]
 
 
 def choices_of(family: type[Measure], option: str) -> tuple[Any, ...]:
-    """The values that an option may have; nothing where it takes any number."""
+    """The allowed values of an option; empty if it takes any number."""
     declared = type_of(family, option)
     return get_args(declared) if get_origin(declared) is Literal else ()
 
@@ -177,18 +178,18 @@ def check_option(family: type[Measure], option: str) -> None:
 
 
 def figure_of(measure: Measure, mean: float) -> float | None:
-    """The figure of a mean; None where the mean is not known."""
+    """The figure of a mean; None if the mean is unknown."""
     return measure.figure(float(mean)) if math.isfinite(mean) else None
 
 
 def deepest(measures: Sequence[Measure]) -> int | None:
-    """How deep rankings must be joined for these measures; None where one of them reads the whole ranking."""
+    """The depth to which rankings must be joined; None if a measure reads the whole ranking."""
     cuts = [measure.depth_read for measure in measures]
     return None if None in cuts else max((cut for cut in cuts if cut is not None), default=None)
 
 
 def primary_measure(measures: Sequence[Measure], named: str = "") -> Measure:
-    """What decides: the named one, else the first NDCG, which sees all grades, else the first that can decide."""
+    """The deciding measure: the named one, else the first NDCG, which uses all grades, else the first eligible one."""
     ranking = [measure for measure in measures if not measure.diagnostic]
     default = next((measure for measure in ranking if measure.name == "ndcg"), (*ranking, *measures)[0])
     chosen = Measure.parse(named) if named else default
@@ -197,6 +198,6 @@ def primary_measure(measures: Sequence[Measure], named: str = "") -> Measure:
 
 
 def check_decides(measure: Measure, remedy: str) -> None:
-    """Refuses a diagnostic measure where rows are compared by it."""
+    """Refuses a diagnostic measure for comparing rows."""
     if measure.diagnostic:
         raise InputError(f"{measure} can't decide: it does not say who ranks better", remedy=remedy)

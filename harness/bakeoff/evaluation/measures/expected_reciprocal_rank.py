@@ -1,4 +1,4 @@
-"""Measures by a model of the reader: expected reciprocal rank, and rank-biased precision with its unknown part."""
+"""Measures based on a user model: expected reciprocal rank, rank-biased precision and its residual."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bakeoff.evaluation.graded_run import GradedRun
 from bakeoff.evaluation.measures.base import CondensableMeasure, Measure, Rel
 from bakeoff.evaluation.random_order import RandomOrder
 
-HIGHEST = 50  # 2 to this power is still a whole number in double precision
+HIGHEST = 50  # 2 to this power is exact in double precision
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,16 @@ class ExpectedReciprocalRank(CondensableMeasure):
         super().__post_init__()
         if not 1 <= self.max <= HIGHEST:
             raise InputError(
-                f"measure {self.name!r}: max={self.max} is no highest grade", remedy=f"give 1 to {HIGHEST}"
+                f"measure {self.name!r}: max={self.max} is not a valid highest grade", remedy=f"give 1 to {HIGHEST}"
             )
 
     def values(self, run: GradedRun) -> Values:
-        """Each document counts for those whom no document above it satisfied."""
-        return run.ranked.sum_above(self.k, ("err", self.max), lambda: self._stopped(run))
+        """Each document counts for the users whom no document above it satisfied."""
+        return run.ranked.sum_above(self.k, ("err", self.max), lambda: self._stop_chances(run))
 
-    def _stopped(self, run: GradedRun) -> Values:
+    def _stop_chances(self, run: GradedRun) -> Values:
         places = run.ranked
-        satisfied = self._satisfied(places.grades)
+        satisfied = self._satisfaction_chances(places.grades)
         left = np.ones(places.shape[0])
         stopped = np.empty(len(satisfied))
         for nth in range(1, places.ordinal.max(initial=0) + 1):
@@ -54,9 +54,9 @@ class ExpectedReciprocalRank(CondensableMeasure):
         return stopped
 
     def expected(self, order: RandomOrder) -> Values:
-        """By the chance that nobody above a place was satisfied, over how many relevant documents may be there."""
+        """By the chance that nobody above a place was satisfied, averaged over the documents that may be there."""
         values = np.zeros(len(order.ideal))
-        unsatisfied = 1 - self._satisfied(np.maximum(order.ideal, 0))
+        unsatisfied = 1 - self._satisfaction_chances(np.maximum(order.ideal, 0))
         places = order.places(self.k)
         for row, misses in enumerate(unsatisfied):
             means = _symmetric_means(misses[misses < 1])
@@ -65,7 +65,7 @@ class ExpectedReciprocalRank(CondensableMeasure):
                 values[row] = (-np.diff(left) / np.arange(1, places + 1)).sum()
         return values
 
-    def _satisfied(self, grades: NDArray[Any]) -> Values:
+    def _satisfaction_chances(self, grades: NDArray[Any]) -> Values:
         if grades.max(initial=0) > self.max:
             raise InputError(
                 f"measure {self.name!r}: grade {grades.max()} is above max={self.max}",
@@ -76,7 +76,7 @@ class ExpectedReciprocalRank(CondensableMeasure):
 
 
 def _symmetric_means(values: Values) -> Values:
-    """For 0, 1, … of the values, the mean product of so many of them."""
+    """For 0, 1, … values, the mean product of that many of them."""
     means = np.ones(1)
     for value in values:
         count = len(means)
@@ -93,7 +93,7 @@ class RankBiasedPrecision(CondensableMeasure):
     title: ClassVar = "RBP"
     monotone: ClassVar = True
 
-    p: Annotated[float, "chance that a reader goes on to the next place"] = 0.8
+    p: Annotated[float, "chance that a user goes on to the next place"] = 0.8
     rel: Rel = None
 
     def __post_init__(self) -> None:
@@ -102,10 +102,10 @@ class RankBiasedPrecision(CondensableMeasure):
 
     def values(self, run: GradedRun) -> Values:
         """The weights of the hits above the cut-off."""
-        return run.relevant(self.rel).weighted(self.k, ("rbp", self.p), lambda ranks: weights(ranks, self.p))
+        return run.relevant(self.rel).sum_weights(self.k, ("rbp", self.p), lambda ranks: weights(ranks, self.p))
 
     def expected(self, order: RandomOrder) -> Values:
-        """Every place holds a relevant document with the same chance."""
+        """Every place is equally likely to hold a relevant document."""
         return order.relevant(self.rel) / order.documents * (1 - self.p ** order.places(self.k))
 
 
@@ -117,30 +117,30 @@ class RankBiasedResidual(Measure):
     title: ClassVar = "RBP residual"
     diagnostic: ClassVar = True
 
-    p: Annotated[float, "chance that a reader goes on to the next place"] = 0.8
+    p: Annotated[float, "chance that a user goes on to the next place"] = 0.8
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_persistence(self.name, self.p)
 
     def values(self, run: GradedRun) -> Values:
-        """Everything but the weights of the judged places."""
+        """1 minus the weights of the judged places."""
         places = run.ranked
         return 1 - places.sum_above(self.k, ("judged rbp", self.p), lambda: weights(places.ranks, self.p))
 
     def expected(self, order: RandomOrder) -> Values:
-        """Every place holds a judged document with the same chance."""
+        """Every place is equally likely to hold a judged document."""
         judged = order.relevant(None) + order.irrelevant(None)
         return 1 - judged / order.documents * (1 - self.p ** order.places(self.k))
 
 
 def weights(ranks: NDArray[Any], p: float) -> Values:
-    """The chance that a reader stops at each rank; they add up to 1."""
+    """The chance that a user stops at each rank. The weights sum to 1."""
     stops: Values = (1 - p) * p ** (ranks - 1.0)
     return stops
 
 
 def check_persistence(name: str, p: float) -> None:
-    """A reader who never stops, or never starts, has no weights."""
+    """Refuses a user who never stops or never starts."""
     if not 0 < p < 1:
         raise InputError(f"measure {name!r}: p={p:g} is not between 0 and 1", remedy="give for example p=0.8")

@@ -1,4 +1,4 @@
-"""The grammar of measures: `ndcg(gain=exp)@5` has one spelling; trec_eval's spellings are read too."""
+"""The grammar of measures: `ndcg(gain=exp)@5` has one spelling. trec_eval's spellings are read too."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from bakeoff.evaluation.measures.base import Measure, check_option, choices_of, 
 _BLANKS = re.compile(r"\s*([(),=@])\s*")
 _SPELLING = re.compile(r"(?P<name>\w+)(?:\((?P<options>[^()]*)\))?(?:@(?P<k>[^@]+))?", re.ASCII)
 _TREC_CUTS = re.compile(r"(?P<name>\w+?)[._](?P<cuts>\d+(?:,\d+)*)", re.ASCII)
-_COMMA = re.compile(r",(?![^(]*\))")  # not those within parentheses
+_COMMA = re.compile(r",(?![^(]*\))")  # not inside parentheses
 
 
 def parse(text: str) -> Measure:
-    """Reads one spelling of ours."""
+    """Parses one spelling of ours."""
     match = _SPELLING.fullmatch(_BLANKS.sub(r"\1", text.strip()).lower())
     if match is None:
         raise InputError(f"{text!r} is not a measure", remedy="write it as name(option=value)@k, e.g. 'ndcg@10'")
@@ -58,7 +58,7 @@ def _options(text: str, family: type[Measure], written: str) -> dict[str, Any]:
 
 
 def _value(text: str, family: type[Measure], option: str, written: str) -> int | float | str:
-    """The text as the option's type; one of several choices is checked by the measure itself."""
+    """The text as the option's type. The measure itself checks choices."""
     if choices_of(family, option):
         return written
     if type_of(family, option) is float:

@@ -1,21 +1,23 @@
-"""Measures that count relevant documents, or read where the first one is: precision, recall, F1, R-precision, MRR."""
+"""Measures that count documents: precision, recall, F1, R-precision, MRR, accuracy, judged and stale shares."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from bakeoff_providers.errors import InputError
+from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
 from bakeoff.evaluation.graded_run import GradedRun, ratio
-from bakeoff.evaluation.measures.base import CondensableMeasure, Rel
+from bakeoff.evaluation.measures.base import CondensableMeasure, Measure, Rel
 from bakeoff.evaluation.random_order import RandomOrder, per_count
 
 
 @dataclass(frozen=True)
 class Precision(CondensableMeasure):
-    """The share of the first k places that is relevant. A ranking that is shorter is still divided by k."""
+    """The relevant share of the first k places. Shorter rankings are still divided by k."""
 
     name: ClassVar = "p"
     title: ClassVar = "Precision"
@@ -26,17 +28,17 @@ class Precision(CondensableMeasure):
     rel: Rel = None
 
     def values(self, run: GradedRun) -> Values:
-        """Hits by k."""
+        """Hits divided by k."""
         return run.relevant(self.rel).hits(self.k) / run.cut(self.k)
 
     def expected(self, order: RandomOrder) -> Values:
-        """Linear in the hits, so the expected hits are enough."""
+        """Linear in the hits, so the expected hits suffice."""
         return order.hits(self.rel, self.k) / order.cut(self.k)
 
 
 @dataclass(frozen=True)
 class Recall(CondensableMeasure):
-    """The share of the relevant documents that is in the first k places."""
+    """The share of relevant documents within the first k places."""
 
     name: ClassVar = "recall"
     title: ClassVar = "Recall"
@@ -45,12 +47,12 @@ class Recall(CondensableMeasure):
     rel: Rel = None
 
     def values(self, run: GradedRun) -> Values:
-        """Hits by all relevant."""
+        """Hits divided by all relevant documents."""
         relevant = run.relevant(self.rel)
         return ratio(relevant.hits(self.k), relevant.total)
 
     def expected(self, order: RandomOrder) -> Values:
-        """Linear in the hits, so the expected hits are enough."""
+        """Linear in the hits, so the expected hits suffice."""
         return ratio(order.hits(self.rel, self.k), order.relevant(self.rel))
 
 
@@ -65,12 +67,12 @@ class F1(CondensableMeasure):
     rel: Rel = None
 
     def values(self, run: GradedRun) -> Values:
-        """2 × hits / (k + relevant), which is the same and never divides by 0."""
+        """2 × hits / (k + relevant), which is equal and never divides by 0."""
         relevant = run.relevant(self.rel)
         return ratio(2 * relevant.hits(self.k), run.cut(self.k) + relevant.total)
 
     def expected(self, order: RandomOrder) -> Values:
-        """Linear in the hits, so the expected hits are enough."""
+        """Linear in the hits, so the expected hits suffice."""
         return 2 * order.hits(self.rel, self.k) / (order.cut(self.k) + order.relevant(self.rel))
 
 
@@ -86,18 +88,18 @@ class RPrecision(CondensableMeasure):
     rel: Rel = None
 
     def values(self, run: GradedRun) -> Values:
-        """Hits within these places by their number."""
+        """Hits within these places, divided by their number."""
         relevant = run.relevant(self.rel)
         return ratio(relevant.hits_at_total, relevant.total)
 
     def expected(self, order: RandomOrder) -> Values:
-        """Each of the places that came back holds a relevant document with the same chance."""
+        """Every returned place is equally likely to hold a relevant document."""
         return np.minimum(order.relevant(self.rel), order.returned) / order.documents
 
 
 @dataclass(frozen=True)
 class ReciprocalRank(CondensableMeasure):
-    """1 / rank of the first relevant document, 0 where there is none above the cut-off."""
+    """1 / rank of the first relevant document, 0 if there is none above the cut-off."""
 
     name: ClassVar = "mrr"
     title: ClassVar = "MRR"
@@ -112,7 +114,7 @@ class ReciprocalRank(CondensableMeasure):
         return np.where(first <= run.cut(self.k), 1 / first, 0.0)
 
     def expected(self, order: RandomOrder) -> Values:
-        """The chance that the first hit is at a rank, by that rank."""
+        """The chance that the first hit is at a rank, divided by that rank."""
         places = order.places(self.k)
         ranks = np.arange(1, places + 1)
         return per_count(
@@ -122,7 +124,7 @@ class ReciprocalRank(CondensableMeasure):
 
 @dataclass(frozen=True)
 class Accuracy(CondensableMeasure):
-    """1 where any of the first k documents is relevant: trec_eval's success."""
+    """1 if any of the first k documents is relevant: trec_eval's success."""
 
     name: ClassVar = "acc"
     title: ClassVar = "Accuracy"
@@ -140,3 +142,67 @@ class Accuracy(CondensableMeasure):
         """The chance of at least one hit."""
         places = order.places(self.k)
         return per_count(order.relevant(self.rel), lambda count: 1 - order.no_hit_within(count, places)[-1])
+
+
+@dataclass(frozen=True)
+class Judged(Measure):
+    """The judged share of the documents that matched. A short ranking is not a badly judged one.
+
+    Documents that only fill up a ranking do not count.
+    """
+
+    name: ClassVar = "judged"
+    title: ClassVar = "Judged"
+    diagnostic: ClassVar = True
+    cut: ClassVar = "required"
+
+    def values(self, run: GradedRun) -> Values:
+        """Judged documents above the cut-off, divided by all that matched there; 1 if nothing matched."""
+        judged, matched = _count_matched(run, self.k, run.grades.grades >= 0)
+        return np.where(matched > 0, ratio(judged, matched), 1.0)
+
+    def expected(self, order: RandomOrder) -> Values:
+        """Every place is equally likely to hold a judged document."""
+        share: Values = np.count_nonzero(order.ideal >= 0, axis=1) / order.documents
+        return share
+
+
+@dataclass(frozen=True)
+class Stale(Measure):
+    """The out-of-date share of the documents that matched: lower is better, 0 if nothing matched.
+
+    NaN for a query without `as_of`, which counts in no mean.
+    """
+
+    name: ClassVar = "stale"
+    title: ClassVar = "Stale"
+    diagnostic: ClassVar = True
+    cut: ClassVar = "required"
+    reads_dates: ClassVar = True
+
+    def values(self, run: GradedRun) -> Values:
+        """Out-of-date documents above the cut-off, divided by all that matched there."""
+        places = run.grades.stale
+        if places is None:
+            raise _no_dates(self)
+        return np.where(places.time_bound, ratio(*_count_matched(run, self.k, places.stale)), np.nan)
+
+    def expected(self, order: RandomOrder) -> Values:
+        """Every place is equally likely to hold an out-of-date document."""
+        if order.stale is None:
+            raise _no_dates(self)
+        return order.stale
+
+
+def _count_matched(run: GradedRun, k: int | None, marked: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Per query, the marked documents among those that matched above the cut-off, and all that matched there."""
+    matched = np.minimum(run.returned if run.grades.found is None else run.grades.found, run.cut(k))
+    there = np.arange(marked.shape[1]) < matched[:, None]
+    return np.count_nonzero(marked & there, axis=1), matched
+
+
+def _no_dates(measure: Stale) -> InputError:
+    return InputError(
+        f"{measure} needs the dates of a task, which runs and grades do not have",
+        remedy=f"add {measure} to the measures of a line-up and run it",
+    )

@@ -1,4 +1,4 @@
-"""Discounted cumulated gain, as it is and by the best that is possible."""
+"""Discounted cumulated gain, plain and normalised."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from bakeoff.evaluation.random_order import RandomOrder
 
 @dataclass(frozen=True)
 class DCG(CondensableMeasure):
-    """The gains of the ranking, each discounted by log2(rank + 1): not divided by anything, so queries weigh unlike."""
+    """The gains of the ranking, discounted by log2(rank + 1). Not normalised, so queries weigh differently."""
 
     name: ClassVar = "dcg"
     title: ClassVar = "DCG"
     bounded: ClassVar = False
     monotone: ClassVar = True
 
-    gain: Annotated[Literal["linear", "exp"], "what a grade counts: itself, or 2 to its power less 1"] = "linear"
+    gain: Annotated[Literal["linear", "exp"], "gain of a grade: itself, or 2^grade − 1"] = "linear"
 
     def values(self, run: GradedRun) -> Values:
         """The sum above the cut-off."""
         return self._dcg(run.ranked)
 
     def expected(self, order: RandomOrder) -> Values:
-        """Every place holds the mean gain of the corpus."""
+        """Every place holds the corpus's mean gain."""
         mean_gain = self._gains(np.maximum(order.ideal, 0)).sum(axis=1) / order.documents
         discounts: Values = 1 / np.log2(np.arange(2, order.places(self.k) + 2))
         return np.asarray(mean_gain * discounts.sum(), dtype=np.float64)
 
     def note(self, option: str, value: Option) -> str:
-        """In words."""
+        """As words."""
         return "exponential gain" if option == "gain" else super().note(option, value)
 
     def _dcg(self, places: Places) -> Values:
-        def discounted() -> Values:
+        def discount() -> Values:
             return self._gains(places.grades) / np.log2(places.ranks + 1)
 
-        return places.sum_above(self.k, ("dcg", self.gain), discounted)
+        return places.sum_above(self.k, ("dcg", self.gain), discount)
 
     def _gains(self, grades: NDArray[Any]) -> Values:
         linear = grades.astype(np.float64)
@@ -65,7 +65,7 @@ class NDCG(DCG):
     trec_cut_name: ClassVar = "ndcg_cut"
 
     def values(self, run: GradedRun) -> Values:
-        """The ranking's by the ideal's."""
+        """The ranking's DCG divided by the ideal's."""
         return ratio(self._dcg(run.ranked), self._dcg(run.ideal))
 
     def expected(self, order: RandomOrder) -> Values:

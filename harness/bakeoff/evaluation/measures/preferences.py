@@ -1,4 +1,4 @@
-"""Measures for incomplete judgments: they read judged documents only, or infer what the others would have been."""
+"""Measures for incomplete judgments: they use judged documents only, or infer the rest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EPSILON = 0.00001  # trec_eval's smoothing of infAP
 
 @dataclass(frozen=True)
 class BPref(Measure):
-    """How seldom a document judged irrelevant is above a relevant one (Buckley and Voorhees, 2004)."""
+    """How rarely judged irrelevant documents rank above relevant ones (Buckley and Voorhees, 2004)."""
 
     name: ClassVar = "bpref"
     title: ClassVar = "bpref"
@@ -28,7 +28,7 @@ class BPref(Measure):
     rel: Rel = None
 
     def values(self, run: GradedRun) -> Values:
-        """Per hit, the share of the first R irrelevant ones that is not above it; by all relevant."""
+        """Per hit, the share of the first R irrelevant documents that is not above it; divided by all relevant."""
         relevant = run.relevant(self.rel)
         total, most = relevant.total, np.minimum(relevant.total, relevant.total_irrelevant)
         rows = relevant.rows
@@ -37,7 +37,7 @@ class BPref(Measure):
         return ratio(np.bincount(rows, kept, minlength=len(total)), total)
 
     def expected(self, order: RandomOrder) -> Values:
-        """Every relevant document has the same chance of each place, and irrelevant ones above it by that place."""
+        """Every relevant document is equally likely at each place, with irrelevant ones above it in proportion."""
         places = order.places(self.k)
 
         def value(relevant: int, irrelevant: int) -> float:
@@ -65,11 +65,11 @@ class InferredAP(Measure):
     cut: ClassVar = "refused"
     trec_name: ClassVar = "infAP"
 
-    pool: Annotated[Literal["judged", "ranked"], "what judged documents were drawn from"] = "judged"
+    pool: Annotated[Literal["judged", "ranked"], "population that judged documents were sampled from"] = "judged"
     rel: Rel = None
 
     def values(self, run: GradedRun) -> Values:
-        """Per hit, the precision there as the sample above it suggests; by all relevant."""
+        """Per hit, the precision inferred from the sample above it; divided by all relevant."""
         relevant = run.relevant(self.rel)
         hits, misses = relevant.ordinal - 1, relevant.irrelevant_above
         if self.pool == "judged":
@@ -81,7 +81,7 @@ class InferredAP(Measure):
         return ratio(np.bincount(relevant.rows, precision, minlength=len(relevant.total)), relevant.total)
 
     def expected(self, order: RandomOrder) -> Values:
-        """Given how many judged documents are above a hit, its share of relevant ones is that of all judged."""
+        """Given the number of judged documents above a hit, their relevant share is that of all judged ones."""
         places = order.places(self.k)
 
         def value(relevant: int, irrelevant: int) -> float:
@@ -99,5 +99,5 @@ class InferredAP(Measure):
         return per_pair(order.relevant(self.rel), order.irrelevant(self.rel), value)
 
     def note(self, option: str, value: Option) -> str:
-        """In words."""
+        """As words."""
         return "every ranked document is pooled" if option == "pool" else super().note(option, value)

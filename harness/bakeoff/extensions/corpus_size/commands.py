@@ -23,7 +23,7 @@ from bakeoff.cli.shared_options import (
     warn,
 )
 from bakeoff.cli.streams import echo
-from bakeoff.core.whole import whole_number
+from bakeoff.core.printable import whole_number
 
 if TYPE_CHECKING:
     from bakeoff.extensions.corpus_size.study import CorpusSizes

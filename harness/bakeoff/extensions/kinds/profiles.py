@@ -12,12 +12,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 import numpy as np
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.shapes import converted
+from bakeoff_providers.shapes import convert
 
 from bakeoff.core.facts import Fact, fact
 from bakeoff.core.figures import OwnColumn
 from bakeoff.core.files import read_json
-from bakeoff.core.ranking import Ranking, ordered
+from bakeoff.core.ranking import Ranking, make_ranking
 from bakeoff.core.task import Query, Task
 from bakeoff.embedding.given_vectors import GivenVectors
 from bakeoff.evaluation.measures import Measure
@@ -140,7 +140,7 @@ class Profiles(TaskKind):
         **settings: Annotated[Any, ProfileSettings],
     ) -> None:
         super().__init__(name, base, targets)
-        self.settings = converted("$", {"rules": list(rules), **settings}, ProfileSettings)
+        self.settings = convert("$", {"rules": list(rules), **settings}, ProfileSettings)
         if not all(rule.reason for rule in self.settings.rules):
             raise InputError("every rule has a reason code", place="rules")
         self.snapshot_file, self.profiles_file = newest(base / snapshot), base / profiles
@@ -244,7 +244,7 @@ class Profiles(TaskKind):
         similarity = dict(zip(ranking.ids, ranking.scores, strict=True))
         top = max(1.0, max(similarity.values(), default=1.0))  # words are scored beyond 1, cosines are not
         weights, common = self.weights, self.common_keywords[query.id]
-        scored = ordered(
+        scored = make_ranking(
             (item, weights.similarity * similarity.get(item, 0.0) / top + weights.keywords * common[item])
             for item in self.eligible[query.id]
         )
@@ -254,7 +254,7 @@ class Profiles(TaskKind):
             fits = matches(rerank.boosts, profile, self.items[item]) if place < rerank.depth else []
             boost = sum(rule.boost for rule, fit in zip(rerank.boosts, fits, strict=False) if fit)
             lifted.append((item, round(score + boost, SCORE_DIGITS)))
-        return ordered(lifted, self.settings.k)
+        return make_ranking(lifted, self.settings.k)
 
     def labels(self, mode: LabelMode, answers: Answers | ScoredContender | None = None) -> Labels:
         """The proxies. `hybrid` also asks the contender's own similarity, so each contender has labels of its own."""

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from bakeoff.core.facts import Fact, Section, TableCell, TableColumn, column, fact
-from bakeoff.core.markdown import section_lines
+from bakeoff.core.printable import section_lines
 from bakeoff.report.sections import text_table
 
 NOT_THERE = "N/A"

@@ -17,7 +17,7 @@ from bakeoff_providers.base import Role, Vectors
 from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
 from bakeoff_providers.registry import missing_modules
 from bakeoff_providers.secrets import without_secrets
-from bakeoff_providers.shapes import converted
+from bakeoff_providers.shapes import convert
 from bakeoff_providers.shared_options import SEED
 from numpy.typing import NDArray
 
@@ -232,7 +232,7 @@ class Reference(TaskKind):
         improvement_over: Annotated[str, "contender that relative improvements are measured against"] = "",
     ) -> None:
         super().__init__(name, base, targets)
-        entry = converted("reference", reference, ReferenceEntry)
+        entry = convert("reference", reference, ReferenceEntry)
         self.cuts, self.n, self.seed, self.pairs = sorted(set(k)), n, seed, pairs
         if not self.cuts:
             raise InputError("names no cut-off", place="k")

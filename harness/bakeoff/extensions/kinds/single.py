@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from bakeoff.core.facts import Section, TableCell, TableColumn, column, fact
 from bakeoff.core.figures import OwnColumn
 from bakeoff.core.files import read_bytes, read_json_lines
-from bakeoff.core.ranking import Ranking, ordered
+from bakeoff.core.ranking import Ranking, make_ranking
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.ranked_grades import NO_DOCUMENT, UNJUDGED, RankedGrades
-from bakeoff.evaluation.score import Scores, score_queries, weighted_f1
+from bakeoff.evaluation.score import Scores, f1_by_weight, score_queries
 from bakeoff.extensions.kinds.items import read_documents
-from bakeoff.statistics.tests import paired_t
+from bakeoff.statistics.tests import t_test
 from bakeoff.systems.base import System
 from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, Reading, TaskKind
 
@@ -248,7 +248,7 @@ class Single(TaskKind):
                 raise InputError(f"unknown class {unknown[0]!r}", file=self.train)
             seen = np.array([numbers[name] for name in names], dtype=np.int64)
         counts = np.bincount(seen, minlength=len(ids))
-        ranking = ordered((name, float(counts[number])) for number, name in enumerate(ids))
+        ranking = make_ranking((name, float(counts[number])) for number, name in enumerate(ids))
         place = np.empty(len(ids), dtype=np.int64)
         place[[numbers[name] for name in ranking.ids]] = np.arange(1, len(ids) + 1)
         return place[right], np.full(len(right), numbers[ranking.ids[0]], dtype=np.int64)
@@ -387,7 +387,7 @@ def _seed_tests(run: FinishedRun) -> Section | None:
             continue
         pairs = zip(seeded[a].values(), seeded[b].values(), strict=True)
         differences = np.array([float(x.scores[primary].mean() - y.scores[primary].mean()) for x, y in pairs])
-        rows.append([a, b, len(differences), float(differences.mean()), paired_t(differences)])
+        rows.append([a, b, len(differences), float(differences.mean()), t_test(differences)])
     if not rows:
         return None
     return Section(
@@ -429,7 +429,7 @@ def _f1_of_rankings(task: Task, rankings: Mapping[str, Ranking]) -> float:
 def _f1(right: Ranks, tops: Ranks, classes: int) -> float:
     """Weighted F1. The extra column is for queries that got no answer at all."""
     counts = partial(np.bincount, minlength=classes + 1)
-    return weighted_f1(counts(right[right == tops]), counts(right), counts(tops))
+    return f1_by_weight(counts(right[right == tops]), counts(right), counts(tops))
 
 
 def _array_rankings(file: Path, task: Task, right: Ranks) -> dict[str, Ranking]:

@@ -23,11 +23,11 @@ from bakeoff_providers.base import ModelCard, Provider, Role, Vectors
 from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
+from bakeoff.calls.budget import estimate_tokens
 from bakeoff.calls.paid import Account, Calls
 from bakeoff.calls.retry import RetryPolicy
-from bakeoff.calls.tokens import estimated_tokens
 from bakeoff.core.files import read_bytes, read_json_lines, write_atomic
-from bakeoff.core.ranking import Ranking, ordered
+from bakeoff.core.ranking import Ranking, make_ranking
 from bakeoff.core.task import Task
 from bakeoff.embedding.embed import batches, vector_service
 from bakeoff.embedding.unit import unit
@@ -140,7 +140,7 @@ def read_texts(path: Path) -> list[CanaryText]:
 
 def estimate(texts: Sequence[CanaryText], card: ModelCard, calls: int) -> tuple[float, float | None]:
     """Tokens and dollars of so many calls; no dollars where no price is known."""
-    tokens = calls * sum(estimated_tokens([text.text], card.prompt(text.role)) for text in texts)
+    tokens = calls * sum(estimate_tokens([text.text], card.prompt(text.role)) for text in texts)
     return tokens, None if card.price is None else tokens * card.price.usd_per_million_tokens / 1e6
 
 
@@ -426,7 +426,7 @@ def _rankings(
 ) -> dict[str, Ranking]:
     rows, scores = brute_force.nearest(queries, documents, K)
     return {
-        query.id: ordered((ids[row], float(score)) for row, score in zip(rows[at], scores[at], strict=True))
+        query.id: make_ranking((ids[row], float(score)) for row, score in zip(rows[at], scores[at], strict=True))
         for at, query in enumerate(task.queries)
     }
 

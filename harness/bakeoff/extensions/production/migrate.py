@@ -15,7 +15,7 @@ from bakeoff_providers.base import ModelCard, Role, Vectors
 from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
-from bakeoff.calls.tokens import estimated_tokens
+from bakeoff.calls.budget import estimate_tokens
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
 from bakeoff.core.hashing import order_key
@@ -176,7 +176,7 @@ def _parts(task: Task, index: Index, old: Side, new: Side, again: Sequence[int])
 def _cost(side: Side, texts: Sequence[str], scale: float, *, grows: bool = True) -> Cost:
     """A second index is kept beside the first where both must be there at once."""
     card = side.card
-    tokens = scale * estimated_tokens(texts, card.document_prompt)
+    tokens = scale * estimate_tokens(texts, card.document_prompt)
     dollars = None if card.price is None else tokens * card.price.usd_per_million_tokens / 1e6
     requests = scale * sum(1 for _ in batches(texts, card, WORKERS))
     limits = [(requests, card.requests_per_minute), (tokens, card.tokens_per_minute)]

@@ -16,7 +16,7 @@ from bakeoff_providers.errors import BakeoffError, InputError, StoreError
 from bakeoff_providers.stopping import ends_run
 from numpy.typing import NDArray
 
-from bakeoff.core.clock import percentiles, timed
+from bakeoff.core.clock import percentiles, time_call
 from bakeoff.core.hashing import order_key
 from bakeoff.results.check import Check, Gauge
 from bakeoff.search import brute_force
@@ -78,7 +78,7 @@ def recalls(index: ExistingIndex, queries: ProbeQueries, k: int) -> tuple[NDArra
     answers: list[list[str]] = []
     times: list[int] = []
     for at, vector in enumerate(queries.vectors):
-        hits, nanoseconds = timed(partial(index.search, vector, k + bool(queries.own)))
+        hits, nanoseconds = time_call(partial(index.search, vector, k + bool(queries.own)))
         own = queries.own[at] if queries.own else None
         answers.append([name for name in hits.ids if name != own][:k])
         times.append(nanoseconds)

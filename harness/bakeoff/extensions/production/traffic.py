@@ -12,8 +12,7 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.arrays import Values
-from bakeoff.core.printable import counted
-from bakeoff.core.whole import whole_number
+from bakeoff.core.printable import pluralise, whole_number
 from bakeoff.results.check import Check, Gauge
 from bakeoff.statistics.constants import ALPHA, NOISE
 from bakeoff.statistics.effects import wins_ties_losses
@@ -376,7 +375,7 @@ def analyse(impressions: Sequence[Impression], *, alpha: float = ALPHA) -> Check
     decided = p <= alpha
     sentences = [
         f"{len(impressions)} queries of {len(users)} users: b won {wins}, {ties} tied, a won {losses}.",
-        f"b won more queries than a for {counted(ahead, 'user')}, a more than b for {behind}, as many for {even}: "
+        f"b won more queries than a for {pluralise(ahead, 'user')}, a more than b for {behind}, as many for {even}: "
         f"exact sign test p = {p:.2g}.",
         f"Preference for b: {preference:+.4f} ({100 * (1 - alpha):g}% interval {low:+.4f} to {high:+.4f}): of users "
         "with more queries for one side, the share for b less the share for a.",

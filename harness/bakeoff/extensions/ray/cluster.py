@@ -127,7 +127,7 @@ def check_nodes(
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    with contextlib.nullcontext("") if shared is None else shared.marked() as mark:
+    with contextlib.nullcontext("") if shared is None else shared.mark() as mark:
         folders: dict[str, tuple[str | Path, str]] = {}
         if shared is not None:
             here = "set BAKEOFF_HOME to a folder that all nodes see"

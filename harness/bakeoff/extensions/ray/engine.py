@@ -16,9 +16,8 @@ from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Fitted, Role, Vectors
 from bakeoff_providers.errors import EmbeddingFailed, InputError, Unavailable
 
-from bakeoff.calls.budget import BudgetReached
+from bakeoff.calls.budget import BudgetReached, estimate_tokens, price_of
 from bakeoff.calls.key_index import Keys, Places
-from bakeoff.calls.tokens import estimated_tokens, price_of
 from bakeoff.core.progress import steps
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.remote import SharedFolder
@@ -122,7 +121,7 @@ class RayEngine(Local):
 
         def asked(texts: list[str]) -> None:
             embedder.note_asked(texts)
-            estimates.append(price_of(estimated_tokens(texts, card.prompt(Role.DOCUMENT)), card))
+            estimates.append(price_of(estimate_tokens(texts, card.prompt(Role.DOCUMENT)), card))
 
         def charge() -> None:
             if budget is not None:  # where nobody knows, all that was given out may have been paid
@@ -162,7 +161,7 @@ class RayEngine(Local):
             job.contender,
             job.folder.resolve(),
             None if handed_back else space.folder.resolve(),
-            {} if handed_back else space.known(),
+            {} if handed_back else space.collect_marks(),
             space.dimensions,
             space.identity,
             job.embedder.policy,

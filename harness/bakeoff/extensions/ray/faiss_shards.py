@@ -15,7 +15,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.filters import Condition, Metadata
 from bakeoff.core.progress import steps
-from bakeoff.core.ranking import ordered
+from bakeoff.core.ranking import make_ranking
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store
@@ -158,7 +158,7 @@ class FaissShards(Store):
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
         waiting = [shard.ask("nearest", vector, k, filters) for shard in self.shards]
         answers = [wait() for wait in waiting]
-        best = ordered(((item, score) for hits in answers for item, score in zip(*hits, strict=True)), k)
+        best = make_ranking(((item, score) for hits in answers for item, score in zip(*hits, strict=True)), k)
         return Hits(best.ids, best.scores)
 
     def _apply_tuning(self) -> None:

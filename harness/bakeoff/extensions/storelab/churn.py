@@ -232,7 +232,7 @@ def churn(
     phases = [before, phase("during", looks, answers), quiet("after")]
     rebuild_seconds = None
     if type(store).build is not Store.build:
-        rebuild_seconds = clock.timed(store.build)[1] / 1e9
+        rebuild_seconds = clock.time_call(store.build)[1] / 1e9
         phases.append(quiet("built again"))
     return Writes(
         store=store.name,
@@ -269,7 +269,7 @@ def _write(
             partial(store.add, _ids(change.updated), change.replacements),
         ):
             with lock.writing():
-                write_ns.append(clock.timed(write)[1])
+                write_ns.append(clock.time_call(write)[1])
         contents.apply(change)
 
 

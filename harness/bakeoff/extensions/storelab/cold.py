@@ -11,8 +11,8 @@ import numpy as np
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import Unavailable
 
-from bakeoff.core.clock import timed
-from bakeoff.core.printable import counted
+from bakeoff.core.clock import time_call
+from bakeoff.core.printable import pluralise
 from bakeoff.extensions.storelab import page_cache
 from bakeoff.extensions.storelab.own_process import in_own_process
 from bakeoff.extensions.storelab.vector_sample import VectorSample
@@ -70,7 +70,7 @@ def dropped(files: list[Path]) -> str:
         return "not possible on this system"
     share = page_cache.resident_share(files)
     left = "how much stayed in memory is not known" if share is None else f"{100 * share:.0f} % stayed in memory"
-    return f"posix_fadvise on {counted(len(files), 'file')}: {left}"
+    return f"posix_fadvise on {pluralise(len(files), 'file')}: {left}"
 
 
 def _filled(name: str, options: dict[str, Any], saved: Path, folder: Path) -> tuple[int | None]:
@@ -94,11 +94,11 @@ def opened(name: str, options: dict[str, Any], folder: Path, query: Vectors, k: 
 
     for module in STORES.get(name).modules:
         importlib.import_module(module)
-    store, open_ns = timed(lambda: STORES.create(name, dimensions=len(query), folder=folder, **options))
-    hits, first_ns = timed(lambda: store.search(query, k))
+    store, open_ns = time_call(lambda: STORES.create(name, dimensions=len(query), folder=folder, **options))
+    hits, first_ns = time_call(lambda: store.search(query, k))
     if not len(hits.ids):
         raise Unavailable("answers nothing after it was opened again")
-    later = [timed(lambda: store.search(query, k))[1] for _ in range(LATER)]
+    later = [time_call(lambda: store.search(query, k))[1] for _ in range(LATER)]
     store.close()
     return Opened(open_ms=open_ns / 1e6, first_ms=first_ns / 1e6, later_ms=float(np.median(later)) / 1e6)
 

@@ -116,7 +116,7 @@ def _asked(
         store.search(query, k, where)
     samples, recalls, answered, possible_answers, sizes = [], [], 0, 0, []
     for query, where in zip(queries, conditions, strict=True):
-        hits, nanoseconds = clock.timed(partial(store.search, query, k, where))
+        hits, nanoseconds = clock.time_call(partial(store.search, query, k, where))
         samples.append(nanoseconds)
         rows = passing.setdefault(str(where), _passing(fields, where))
         nearest, scores = brute_force.nearest(query[None], documents[rows], k)

@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 from bakeoff_providers.errors import BakeoffError, Unavailable
 
-from bakeoff.core.clock import timed
+from bakeoff.core.clock import time_call
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
 from bakeoff.extensions.storelab.own_process import in_own_process
@@ -135,9 +135,9 @@ def measure(store: str, options: dict[str, Any], vectors: Any, query: Any, folde
     built = STORES.create(store, dimensions=int(vectors.shape[1]), folder=folder, **options)
     ids = [str(row) for row in range(len(vectors))]
     before = resident()
-    _, add_ns = timed(lambda: built.add(ids, vectors))
-    _, build_ns = timed(built.build)
-    _, first_ns = timed(lambda: built.search(query, 10))
+    _, add_ns = time_call(lambda: built.add(ids, vectors))
+    _, build_ns = time_call(built.build)
+    _, first_ns = time_call(lambda: built.search(query, 10))
     built.persist()
     after = resident()
     model = built.size_model()

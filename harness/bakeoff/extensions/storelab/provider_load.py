@@ -19,10 +19,9 @@ from bakeoff_providers import stopping
 from bakeoff_providers.base import Fitted, Provider, Role
 from bakeoff_providers.errors import BakeoffError, CallFailed, InputError
 
-from bakeoff.calls.budget import Budget, BudgetReached
+from bakeoff.calls.budget import Budget, BudgetReached, estimate_tokens, price_of
 from bakeoff.calls.paid import Account, Calls, Sent
 from bakeoff.calls.retry import RetryPolicy
-from bakeoff.calls.tokens import estimated_tokens, price_of
 from bakeoff.core import clock
 from bakeoff.core.clock import percentiles
 from bakeoff.core.figures import Percentiles
@@ -112,7 +111,7 @@ def estimate(provider: Provider, settings: Sequence[Setting], requests: int) -> 
     """Tokens by the length of texts as they will be drawn."""
     prompt = provider.card.prompt(Role.DOCUMENT)
     tokens = sum(
-        requests * estimated_tokens(drawn_texts(setting.batch, setting.words, 0), prompt) for setting in settings
+        requests * estimate_tokens(drawn_texts(setting.batch, setting.words, 0), prompt) for setting in settings
     )
     known = provider.local or provider.card.price is not None
     return PlannedLoad(requests * len(settings), tokens, price_of(tokens, provider.card) if known else None)
@@ -207,7 +206,7 @@ class _Sender:
             with ThreadPoolExecutor(setting.clients) as pool:
                 list(pool.map(client, range(setting.clients)))
 
-        seconds = clock.timed(all_clients)[1] / 1e9
+        seconds = clock.time_call(all_clients)[1] / 1e9
         tokens, texts = sum(answer[0] for answer in answers), setting.batch * len(answers)
         return Level(
             setting=setting,

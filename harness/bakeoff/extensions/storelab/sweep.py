@@ -14,7 +14,7 @@ import numpy as np
 from bakeoff_providers.errors import BakeoffError
 
 from bakeoff.core import clock
-from bakeoff.core.clock import percentiles, timed
+from bakeoff.core.clock import percentiles, time_call
 from bakeoff.core.figures import Percentiles
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
@@ -221,8 +221,8 @@ def _measure(
         scratch("sweep") as folder,
         _discarding(STORES.create(store_grid.store, dimensions=sample.dimensions, folder=folder, **build)) as store,
     ):
-        _, added = timed(partial(store.add, sample.ids, sample.documents))
-        _, built = timed(store.build)
+        _, added = time_call(partial(store.add, sample.ids, sample.documents))
+        _, built = time_call(store.build)
         size, size_model = store.size_bytes(), store.size_model().bytes(len(sample.documents))
         points: list[Point] = []
         pruned = 0

@@ -9,7 +9,7 @@ import msgspec
 
 from bakeoff.core.clock import busy
 from bakeoff.core.machine import Machine
-from bakeoff.core.markdown import markdown_table
+from bakeoff.core.printable import markdown_table
 from bakeoff.extensions.storelab.churn import CHECKS, Writes
 from bakeoff.extensions.storelab.cold import LATER, TIMES, ColdStart, median
 from bakeoff.extensions.storelab.conditions import Conditions

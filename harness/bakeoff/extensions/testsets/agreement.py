@@ -232,7 +232,7 @@ class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One line of a file of decisions."""
 
     query_id: str
-    page_id: int | str
+    document_id: int | str = msgspec.field(name="page_id")
     grade: int
     why: str = ""
 
@@ -246,7 +246,7 @@ class Adjudication:
     _given: dict[str, dict[QueryDocument, int]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._decided = {(entry.query_id, str(entry.page_id)): entry for entry in self.folder.adjudicated()}
+        self._decided = {(entry.query_id, str(entry.document_id)): entry for entry in self.folder.adjudicated()}
         self._given = counted_grades(self.folder.annotators())
 
     def open(self) -> list[Disagreement]:
@@ -271,14 +271,14 @@ class Adjudication:
         given = {name: grades[pair] for name, grades in self._given.items() if pair in grades}
         if not given:
             raise InputError(f"nobody has graded {query}, {document}", remedy="grade it first: `bakeoff annotate`")
-        return AdjudicatedPair(query_id=query, page_id=document, grades=given, grade=grade, why=why)
+        return AdjudicatedPair(query_id=query, document_id=document, grades=given, grade=grade, why=why)
 
     def decide_from(self, path: Path) -> int:
         """All decisions of a JSON file, kept together when all are sound."""
         decisions = read_json(path, list[Decision])
         settled: dict[QueryDocument, AdjudicatedPair] = {}
         for place, decision in enumerate(decisions):
-            pair = (decision.query_id, str(decision.page_id))
+            pair = (decision.query_id, str(decision.document_id))
             try:
                 settled[pair] = self._settled(*pair, decision.grade, decision.why)
             except InputError as error:

@@ -22,7 +22,7 @@ from markupsafe import Markup
 from bakeoff.core.files import write_json
 from bakeoff.core.hashing import order_key
 from bakeoff.core.local_server import LocalHandler, LocalServer, right_length
-from bakeoff.core.whole import whole_number
+from bakeoff.core.printable import whole_number
 from bakeoff.extensions.testsets.grade import definition
 from bakeoff.report.frame import environment, style
 from bakeoff.tasks.annotations import Annotation, QueryDocument

@@ -56,7 +56,7 @@ class ChatMaker:
         for number, question in enumerate(self.questions(articles, category, request)):
             shown = _shown(articles, category, request.seed, number)
             for query in self._asker.ask(question, partial(_read, len(shown))).queries:
-                pages = dict.fromkeys(shown[place - 1].page_id for place in query.documents)
+                pages = dict.fromkeys(shown[place - 1].document_id for place in query.documents)
                 yield Draft(" ".join(query.text.split()), category, tuple(pages))
 
     def questions(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Question]:
@@ -68,7 +68,7 @@ class ChatMaker:
 
 def _shown(articles: Sequence[Article], category: str, seed: int, number: int) -> list[Article]:
     """Each round goes on where the last one ended, over an order drawn for the category."""
-    ordered = sorted(articles, key=lambda article: order_key(seed, category, article.page_id))
+    ordered = sorted(articles, key=lambda article: order_key(seed, category, article.document_id))
     first = number * SHOWN
     places = dict.fromkeys((first + step) % len(ordered) for step in range(SHOWN))
     return [ordered[place] for place in places]

@@ -27,7 +27,7 @@ def content_type(article: Article) -> str:
     types = [category for category in article.categories if category in CONTENT_TYPES]
     if len(types) > 1:
         raise InputError(
-            f"page_id {article.page_id}: only one category may be a content type, found {len(types)}",
+            f"page_id {article.document_id}: only one category may be a content type, found {len(types)}",
             remedy=f"content types: {', '.join(sorted(CONTENT_TYPES))}",
         )
     return next(iter([*types, *article.categories]), "unknown")

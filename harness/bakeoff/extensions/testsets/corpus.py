@@ -12,14 +12,14 @@ from typing import Any
 
 import msgspec
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.secrets import shown_url
+from bakeoff_providers.secrets import redact_url
 
 from bakeoff.core.data_files import read_data
 from bakeoff.core.facts import Remark
 from bakeoff.core.files import read_bytes, read_json
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.task import DocumentChunking
-from bakeoff.core.text_similarity import normalised
+from bakeoff.core.text_similarity import normalise
 from bakeoff.extensions.testsets import mediawiki, wikipedia_database
 from bakeoff.extensions.testsets.document_files import READERS, Unreadable, read_document
 from bakeoff.tasks.formats import source_tables
@@ -82,14 +82,14 @@ def import_corpus(source: Path, options: Options, *, date: datetime.date | None 
     empty: list[str] = []
     places: dict[str, str] = {}
     for number, (name, article) in enumerate(source_documents.documents):
-        words = normalised(article.summary)
+        words = normalise(article.summary)
         if not words:
             empty.append(name)
         elif words in kept:
             duplicates.append((name, kept[words][0]))
         else:
             place = source_documents.places[number] if source_documents.places else name
-            _refuse_shared_id(str(article.page_id), place, places, source)
+            _refuse_shared_id(str(article.document_id), place, places, source)
             if options.chunking is not None:
                 article = msgspec.structs.replace(article, embedding_metadata=options.chunking)
             kept[words] = (name, article)
@@ -114,7 +114,7 @@ def import_corpus(source: Path, options: Options, *, date: datetime.date | None 
         LEFT_OUT: {what: names for what, names in left_out.items() if names},
     }
     if options.api:
-        metadata["api"] = shown_url(options.api)
+        metadata["api"] = redact_url(options.api)
     articles = [article for _, article in kept.values()]
     file = ArticleFile(metadata=metadata, articles=articles)
     left = (source_documents.missing, source_documents.skipped, source_documents.taken, source_documents.notes)
@@ -195,7 +195,7 @@ def _from_database(path: Path, options: Options) -> SourceDocuments:
     tables = source_tables.tables_of(path)
     if options.table is None and set(wikipedia_database.TABLES) <= set(tables):
         articles = wikipedia_database.read_database(path, options.columns, wikipedia_database.TABLES)
-        return SourceDocuments([(f"{article.page_id} {article.title}", article) for article in articles])
+        return SourceDocuments([(f"{article.document_id} {article.title}", article) for article in articles])
     return from_table(path, source_tables.read_table(path, options.table), options)
 
 
@@ -205,7 +205,7 @@ def _from_json(path: Path, options: Options) -> SourceDocuments:
     if isinstance(content, list) and all(isinstance(row, dict) for row in content):
         return from_table(path, content, options)
     file, notes = read_data(path, ArticleFile)
-    documents = [(f"{article.page_id} {article.title}", article) for article in file.articles]
+    documents = [(f"{article.document_id} {article.title}", article) for article in file.articles]
     return SourceDocuments(documents, metadata=file.metadata, notes=[*notes])
 
 
@@ -254,7 +254,7 @@ def _article(name: int | str, row: Row, columns: Mapping[str, str], numbers: Col
 
     text = cell("text") or ""
     return ImportedArticle(
-        page_id=name,
+        document_id=name,
         title=cell("title") or text[:60],
         summary=text,
         city=cell("city"),

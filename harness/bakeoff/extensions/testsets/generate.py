@@ -23,7 +23,7 @@ class Draft:
 
     text: str
     category: str
-    sources: tuple[int | str, ...]  # their page_id
+    sources: tuple[int | str, ...]  # document ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def generate(
     progress: Progress = silent,
 ) -> Generated:
     """n queries for each category, none like another and none that its source's words give away."""
-    by_id = {article.page_id: f"{article.title}\n{article.summary}" for article in articles}
+    by_id = {article.document_id: f"{article.title}\n{article.summary}" for article in articles}
     generated = Generated()
     with progress("queries", request.n * len(request.categories)) as advance:
         for category, settings in request.categories.items():

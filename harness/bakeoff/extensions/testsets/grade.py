@@ -13,7 +13,7 @@ from bakeoff_providers.errors import BakeoffError, CallFailed, InputError, Unava
 from bakeoff.calls.ask import Asker, Question, Unusable, read_object
 from bakeoff.calls.paid import Usage
 from bakeoff.core.files import write_json
-from bakeoff.core.printable import counted
+from bakeoff.core.printable import pluralise
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.task import Document, Query
 from bakeoff.tasks.annotations import Annotation, QueryDocument
@@ -185,5 +185,5 @@ def grade_all(judges: Sequence[Judge], pairs: Sequence[QueryDocument], report: C
         report(judged)
     if failed:
         raise BakeoffError(
-            f"{counted(failed, 'pair')} got no usable grade; the others are kept: run the same command again"
+            f"{pluralise(failed, 'pair')} got no usable grade; the others are kept: run the same command again"
         )

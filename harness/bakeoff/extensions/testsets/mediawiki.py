@@ -149,7 +149,7 @@ def _fetch_part(titles: Sequence[str], api: str, whole: bool, fetched: Fetched, 
         more = {key: str(value) for key, value in answer.more.items()}
     else:
         raise CallFailed(f"{urlsplit(api).netloc}: the answer about {titles[0]!r} has no end")
-    seen = {article.page_id for article in fetched.articles}
+    seen = {article.document_id for article in fetched.articles}
     for title in titles:
         name = title
         for _ in range(len(names) + 1):  # a title may be normalised and then redirected
@@ -165,7 +165,7 @@ def _fetch_part(titles: Sequence[str], api: str, whole: bool, fetched: Fetched, 
 def _article(page: _Page, page_id: int) -> Article:
     categories = [category.title.partition(":")[2] for category in page.categories]
     return Article(
-        page_id=page_id,
+        document_id=page_id,
         title=page.title,
         summary=(page.extract or "").strip(),
         categories=with_content_type(page.title, categories),
@@ -182,7 +182,7 @@ def _get(client: httpx.Client, url: str, timeout: float) -> _Answer:
 
     try:
         response = in_time(work, timeout)
-        answer: _Answer = expected.checked()
+        answer: _Answer = expected.require()
     except json.JSONDecodeError:
         raise InputError("does not speak MediaWiki's API", file=url.partition("?")[0], remedy="check --api") from None
     except Exception as error:

@@ -67,7 +67,7 @@ def select(pool: Sequence[Article], n: int = 25, seed: int = 42, *, date: dateti
         n,
         seed,
         stratum=lambda article: f"{article.state or 'unknown'} / {content_type(article)}",
-        key=lambda article: str(article.page_id).zfill(12),
+        key=lambda article: str(article.document_id).zfill(12),
     )
     metadata = {
         "selection_date": (date or datetime.date.today()).isoformat(),

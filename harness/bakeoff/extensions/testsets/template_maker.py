@@ -40,8 +40,8 @@ def key_phrases(articles: Sequence[Article], language: str = "en") -> dict[int |
 
     Where enough documents say something more than once, the others get none: no phrase is better than a chance one.
     """
-    phrases = {article.page_id: _said(article.summary, language) for article in articles}
-    titles = {article.page_id: list(_phrases(article.title, language)) for article in articles}
+    phrases = {article.document_id: _said(article.summary, language) for article in articles}
+    titles = {article.document_id: list(_phrases(article.title, language)) for article in articles}
     repeating = sum(bool(titles[page]) or max(times.values(), default=0) > 1 for page, times in phrases.items())
     fewest = 2 if repeating >= ENOUGH else 1
     words = {page: Counter(word for phrase in times.elements() for word in phrase) for page, times in phrases.items()}
@@ -162,11 +162,11 @@ class TemplateMaker:
             wanted = _gaps(template)
             phrases = key_phrases(articles, request.language) if "phrase" in wanted else {}
             for article in articles:
-                for filling in _fillings(article, wanted, phrases.get(article.page_id)):
+                for filling in _fillings(article, wanted, phrases.get(article.document_id)):
                     text = template.format_map(filling)
                     pages = proposals.setdefault(text, [])
-                    if article.page_id not in pages:
-                        pages.append(article.page_id)
+                    if article.document_id not in pages:
+                        pages.append(article.document_id)
         for text in sorted(proposals, key=lambda text: order_key(request.seed, text)):
             yield Draft(text, category, tuple(proposals[text]))
 

@@ -82,7 +82,7 @@ def _article(path: Path, names: Mapping[str, str], row: Mapping[str, Any]) -> Ar
     if not isinstance(page_id, int | str):
         raise InputError(f"{names['page_id']} is {page_id!r:.40}, neither a number nor a text", file=path)
     return Article(
-        page_id=page_id,
+        document_id=page_id,
         title=title,
         summary=(row["long_summary"] or row["short_summary"] or "").strip(),
         city=row["city"] or None,

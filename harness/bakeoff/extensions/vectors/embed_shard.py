@@ -11,7 +11,7 @@ import numpy as np
 from bakeoff_providers.base import Role
 from bakeoff_providers.errors import Unavailable
 
-from bakeoff.core.progress import followed, showing
+from bakeoff.core.progress import showing, track
 from bakeoff.core.task import Task
 from bakeoff.embedding.cache import Space
 from bakeoff.embedding.corpus_chunks import ChunkTexts
@@ -126,7 +126,7 @@ def _fill(
     """Goes through all batches twice, to count them and to take this shard's: they may be too many for memory."""
     space = embedder.space(role)
     assert space is not None
-    counted = followed(f"{embedder.provider.card.name}: {role.value} texts to count", texts, batches())
+    counted = track(f"{embedder.provider.card.name}: {role.value} texts to count", texts, batches())
     sizes = np.fromiter(map(len, counted), dtype=np.int64)
     start, stop = shard.share(len(sizes))
     count = int(sizes[start:stop].sum())

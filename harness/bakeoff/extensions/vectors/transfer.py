@@ -168,7 +168,7 @@ def _matched(
     contents: Contents, texts: Texts, keys: Keys, file: VectorFile, *, partial: bool, trust_ids: bool
 ) -> tuple[NDArray[np.int64], int]:
     """For each row of the file which text it is, −1 for none; and how many texts have no row."""
-    if IdRows(contents.ids).repeated():
+    if IdRows(contents.ids).has_repeats():
         raise _repeated(contents.ids, file)
     chunk_of, known = np.full(len(contents.ids), -1, dtype=np.int64), IdRows(texts.ids)
     for first in range(0, len(chunk_of), ROWS):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 import msgspec
-from bakeoff_providers.answers import Expected, RefusedAnswer, counted, in_order, rerank_bytes
+from bakeoff_providers.answers import Expected, RefusedAnswer, in_order, read_count, rerank_bytes
 from bakeoff_providers.cohere import Cohere
 from bakeoff_providers.connection import TIMEOUT, Connection
 from bakeoff_providers.options import Transport
@@ -57,23 +57,23 @@ class HostedReranker(Connection, Reranker):
 
     def identity(self) -> dict[str, str | int | float | bool | None]:
         """Another server may mean another model of the same name."""
-        server = {"server": self.shown_url} if self.foreign else {}
+        server = {"server": self.public_url} if self.foreign else {}
         return {"reranker": self.name, "model": self.model, **server}
 
     def rank(self, query: str, documents: Sequence[str]) -> Reranked:
         """The results come by index, best first: they are put back in the order of the candidates."""
-        sdk = self._connected()
+        sdk = self._get_sdk()
         expected = Expected(rerank_bytes(list(documents)), self.shape)
 
         def work() -> Reranked:
             tokens = self._call(sdk, query, list(documents))
-            results = expected.checked().rows
+            results = expected.require().rows
             if len(results) != len(documents):
                 raise RefusedAnswer(f"an answer of {len(results)} results for {len(documents)} documents")
             scores = in_order([result.relevance_score for result in results], [result.index for result in results])
-            return Reranked(scores, counted(tokens))
+            return Reranked(scores, read_count(tokens))
 
-        return self._answered(work, expected)
+        return self._run_call(work, expected)
 
     def _call(self, sdk: Any, query: str, documents: list[str]) -> Any:
         """Asks through the SDK; the scores are read from what was checked, the tokens are returned."""

@@ -7,10 +7,10 @@ from typing import Annotated, Any, ClassVar
 
 from bakeoff_providers.code import load_from_file
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.keys import filled, missing_variables
+from bakeoff_providers.keys import fill_in, missing_variables
 from bakeoff_providers.shared_options import File, FunctionName
 
-from bakeoff.core.clock import timed
+from bakeoff.core.clock import time_call
 from bakeoff.search.retrievers import Retriever, Scored, Unknown, scored
 
 
@@ -34,7 +34,7 @@ class Function(Retriever):
         self.unknown = unknown
         code = load_from_file(file, function) if target is None else target
         if isinstance(code, type):
-            code = code(**filled(options))
+            code = code(**fill_in(options))
         elif options:
             raise InputError(f"the function {function!r} takes no option {next(iter(options))!r}", place="retriever")
         self._search: Callable[[str, int], Any] = getattr(code, "search", code)
@@ -52,5 +52,5 @@ class Function(Retriever):
 
     def search(self, text: str, k: int) -> tuple[Scored, int]:
         """The call alone is timed."""
-        answer, nanoseconds = timed(lambda: self._search(text, k))
+        answer, nanoseconds = time_call(lambda: self._search(text, k))
         return scored(answer), nanoseconds

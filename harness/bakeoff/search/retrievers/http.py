@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from bakeoff_providers.answers import Expected, expecting, httpx_options
 from bakeoff_providers.errors import BakeoffError, CallFailed, InputError, StoreError, Unavailable
 from bakeoff_providers.failures import failure
-from bakeoff_providers.keys import filled, key_in, missing_variables, variables_in, written_secret
+from bakeoff_providers.keys import fill_in, find_secret, key_in, missing_variables, variables_in
 from bakeoff_providers.shared_options import Timeout
 from bakeoff_providers.stopping import in_time
 
@@ -54,10 +54,10 @@ class Http(Retriever):
 
         self.url, self.unknown, self._timeout = url, unknown, timeout
         self._ids, self._scores, self._method = ids, scores, method.upper()
-        self._body = {"query": "{text}", "k": "{k}"} if body is None else filled(body)
+        self._body = {"query": "{text}", "k": "{k}"} if body is None else fill_in(body)
         self._policy, self._rate_limit = policy or RetryPolicy(), RateLimit()
         self._secrets = [key_in(name) for name in variables_in([headers, body])]
-        sent = filled(headers or {})
+        sent = fill_in(headers or {})
         shared = httpx_options()
         self._client = httpx.Client(**{**shared, "headers": shared["headers"] | sent}, timeout=timeout)
 
@@ -82,7 +82,7 @@ class Http(Retriever):
                 raise InputError(
                     f"{key} is no path to a list", place=f"retriever {key}", remedy='for example "hits.*.id"'
                 )
-        if secret := written_secret({key: options[key] for key in ("headers", "body") if options.get(key)}):
+        if secret := find_secret({key: options[key] for key in ("headers", "body") if options.get(key)}):
             raise InputError(
                 f"{secret} holds a key", place="retriever", remedy="name its environment variable as ${NAME}, all of it"
             )

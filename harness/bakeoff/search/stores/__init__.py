@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bakeoff_providers.registry import Registry
 
-from bakeoff.core.extensions import added
+from bakeoff.core.extensions import collect_entries
 
 if TYPE_CHECKING:
     from bakeoff.search.stores.base import Store
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 BUILTIN = {
     "faiss": "bakeoff.search.stores.faiss:Faiss",
     "chroma": "bakeoff.search.stores.chroma:Chroma",
-    **added("STORES"),
+    **collect_entries("STORES"),
 }
 
 STORES: Registry[Store] = Registry("store", "bakeoff.stores", BUILTIN, given=("dimensions", "folder"))

@@ -20,7 +20,7 @@ from bakeoff_providers.errors import InputError, StoreError, Unavailable
 from bakeoff_providers.needs import Plugin
 from bakeoff_providers.registry import nearest
 
-from bakeoff.core.clock import timed
+from bakeoff.core.clock import time_call
 from bakeoff.core.facts import SOME, Fact, fact
 from bakeoff.core.filters import Condition, Metadata, Scalar, Where, conditions, filterable, is_text
 from bakeoff.core.progress import steps
@@ -218,7 +218,7 @@ class Store(Plugin, ABC):
             for start, block in vectors.blocks():
                 part = slice(start, start + len(block))
                 metadata = None if fields is None else fields[part]
-                nanoseconds += timed(partial(self.add, ids[part], block, metadata))[1]
+                nanoseconds += time_call(partial(self.add, ids[part], block, metadata))[1]
                 advance(len(block))
         return nanoseconds
 

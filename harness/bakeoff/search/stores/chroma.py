@@ -18,7 +18,7 @@ import numpy as np
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.keys import key_in
-from bakeoff_providers.secrets import scrubbed
+from bakeoff_providers.secrets import scrub
 from bakeoff_providers.stopping import DeadlineTimeout, in_time
 
 from bakeoff.core.filters import Condition, Metadata, Scalar
@@ -55,7 +55,7 @@ def server_client(url: str) -> Any:
     try:
         client = in_time(connected, servers.CONNECT)
     except (ValueError, DeadlineTimeout) as error:
-        raise Unavailable(f"chroma: {scrubbed(str(error))}") from None
+        raise Unavailable(f"chroma: {scrub(str(error))}") from None
     session = getattr(client._server, "_session", None)  # it has no option for the time that an answer may take
     if isinstance(session, httpx.Client):
         session.timeout = httpx.Timeout(servers.ANSWER)

@@ -15,7 +15,7 @@ from bakeoff_providers.errors import InputError, StoreError
 from bakeoff_providers.needs import Plugin
 from bakeoff_providers.registry import Registry
 
-from bakeoff.core.extensions import added
+from bakeoff.core.extensions import collect_entries
 from bakeoff.search.hits import Hits
 
 BLOCK = 1000
@@ -128,6 +128,6 @@ EXISTING: Registry[ExistingIndex] = Registry(
     {
         "chroma": "bakeoff.search.stores.chroma:ExistingChroma",
         "faiss": "bakeoff.search.stores.faiss:ExistingFaiss",
-        **added("EXISTING"),
+        **collect_entries("EXISTING"),
     },
 )

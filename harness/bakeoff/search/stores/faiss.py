@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from bakeoff_providers.arrays import mapped_array
+from bakeoff_providers.arrays import map_array
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, StoreError
 from bakeoff_providers.registry import missing_modules
@@ -451,6 +451,6 @@ class ExistingFaiss(ExistingIndex):
 
 def _ids(file: Path) -> list[Any]:
     if file.suffix == ".npy":
-        return list(mapped_array(file).tolist())
+        return list(map_array(file).tolist())
     text = file.read_text(encoding="utf-8")
     return list(json.loads(text)) if file.suffix == ".json" else [line for line in text.split("\n") if line]

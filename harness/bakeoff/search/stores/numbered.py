@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import overload
 
 import msgspec
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from bakeoff.core.files import read_bytes, write_atomic
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.core.id_rows import IdRows
+from bakeoff.core.lazy_sequence import LazySequence
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import Store
 
@@ -136,7 +136,7 @@ SCAN_BELOW = 10_000  # when so few pass a filter, comparing with each of them is
 Neighbours = tuple[NDArray[np.integer], NDArray[np.float32]]
 
 
-class LazyIds(Sequence[str]):
+class LazyIds(LazySequence[str]):
     """Ids that are looked up when they are read: the engine's answer is numbers, and only that is timed."""
 
     __slots__ = ("_id_map", "_ids", "_labels")
@@ -148,16 +148,10 @@ class LazyIds(Sequence[str]):
     def __len__(self) -> int:
         return len(self._labels)
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[str]: ...
-
-    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+    def _between(self, start: int, stop: int) -> Iterator[str]:
         if self._ids is None:
             self._ids = self._id_map.ids_of(self._labels)
-        return self._ids[place]
+        return iter(self._ids[start:stop])
 
 
 class NumberedStore(Store):

@@ -21,7 +21,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.files import is_at, remove_drafts, try_lock
 from bakeoff_providers.weights import home
 
-from bakeoff.core.extensions import added, load_place
+from bakeoff.core.extensions import collect_entries, load_place
 
 PREFIX = "bakeoff-"
 LOCK = ".in-use"  # locked for as long as its process lives, however it ends
@@ -106,7 +106,7 @@ def _collected(folder: Path) -> bool:
 
 def _remove(folder: Path) -> None:
     """The lock goes last, so that what a kill leaves of this is collected too; notes of what is left elsewhere stay."""
-    for place in added("BEFORE_REMOVAL").values():
+    for place in collect_entries("BEFORE_REMOVAL").values():
         load_place(place)(folder)
     with contextlib.suppress(OSError):
         if any(folder.rglob(NOTE)):

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import msgspec
 from bakeoff_providers import stopping
 from bakeoff_providers.errors import BakeoffError, InputError
-from bakeoff_providers.secrets import passwords_in, secret_in_url, shown_url, without_secrets
+from bakeoff_providers.secrets import passwords_in, redact_url, secret_in_url, without_secrets
 
 from bakeoff.core.files import read_json, write_json
 from bakeoff.search.stores import STORES
@@ -127,7 +127,7 @@ def drop_left(note: Path) -> None:
         note.unlink(missing_ok=True)
         return
     address = left.options.get("url") or os.environ.get(left.variable, "")
-    if address and not stopping.stopped() and _shown(address) == left.server and _answers(address):
+    if address and not stopping.is_stopped() and _shown(address) == left.server and _answers(address):
         with contextlib.suppress(Exception):  # whatever a client raises: the next run tries again
             stopping.in_time(lambda: _drop(left, note.parent), PATIENCE)
 
@@ -153,4 +153,4 @@ def _answers(address: str) -> bool:
 
 
 def _shown(address: str) -> str:
-    return without_secrets(shown_url(address))
+    return without_secrets(redact_url(address))

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.registry import missing_modules
-from bakeoff_providers.shapes import converted
+from bakeoff_providers.shapes import convert
 
 from bakeoff.core.task import Task
 from bakeoff.tasks.formats.cells import Row, Rows
@@ -82,7 +82,7 @@ def load(
 
 
 def _part(table: str, given: dict[str, Any] | None, default: Part) -> Part:
-    return converted(table, {**msgspec.to_builtins(default), **(given or {})}, Part)
+    return convert(table, {**msgspec.to_builtins(default), **(given or {})}, Part)
 
 
 def _read(part: Part, base: Path, revision: str | None) -> Rows:

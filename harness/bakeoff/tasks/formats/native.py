@@ -13,7 +13,7 @@ from bakeoff_providers.errors import InputError, place_words
 from bakeoff.core.data_files import read_data
 from bakeoff.core.facts import Fact, fact
 from bakeoff.core.files import check_keys_once, file_exists, write_json
-from bakeoff.core.printable import counted, some
+from bakeoff.core.printable import pluralise, some
 from bakeoff.core.task import (
     AS_OF,
     FROM,
@@ -42,7 +42,7 @@ class Article(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     The text is called `summary`, as in the encyclopedia that the format comes from.
     """
 
-    page_id: int | str
+    document_id: int | str = msgspec.field(name="page_id")
     title: str
     summary: str
     city: str | None = None
@@ -98,7 +98,7 @@ def read_articles(path: Path) -> tuple[ArticleFile, list[Fact]]:
     seen: dict[str, int] = {}
     for place, article in enumerate(content.articles):
         where = f"$.articles[{place}]"
-        if (key := str(article.page_id)) in seen:
+        if (key := str(article.document_id)) in seen:
             raise InputError(
                 f"page_id {key} is a duplicate of {place_words(f'$.articles[{seen[key]}]')}",
                 file=path,
@@ -117,7 +117,7 @@ def document(article: Article) -> Document:
     """An article as the document that is embedded and ranked."""
     period = {FROM: article.valid_from, TO: article.valid_to}
     return Document(
-        id=str(article.page_id),
+        id=str(article.document_id),
         title=article.title,
         text=article.summary,
         metadata={
@@ -152,7 +152,7 @@ def read_task(name: str, articles: Path, queries: Path, ground_truth: Path | Non
     documents = [document(page) for page in corpus.articles]
     days = [_day(entry, place, queries) for place, entry in enumerate(asked.queries)]
     _check_periods(corpus.articles, documents, articles, own=any(days))
-    known = {str(page.page_id) for page in corpus.articles}
+    known = {str(page.document_id) for page in corpus.articles}
     truth = GroundTruth(grades={})
     of_truth: list[Fact] = []
     if ground_truth is not None:
@@ -290,7 +290,7 @@ def _check_repeated(
             first = f"$.queries[{place}].{field}.{pairs[0]}"
     if differing:
         raise InputError(
-            f"{counted(len(differing), 'grade')} other than in the ground truth: {some(differing, _NAMED)}",
+            f"{pluralise(len(differing), 'grade')} other than in the ground truth: {some(differing, _NAMED)}",
             file=file,
             place=first,
             remedy="correct one of the files, or remove relevance_annotations and expected_results from this one",

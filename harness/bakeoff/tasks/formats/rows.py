@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import msgspec
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
-from bakeoff_providers.shapes import converted
+from bakeoff_providers.shapes import convert
 
-from bakeoff.core.corpus import collected
+from bakeoff.core.corpus import collect_documents
 from bakeoff.core.filters import parse_where
 from bakeoff.core.id_rows import IdRows
 from bakeoff.core.task import Drawn, Judgments, Query, Task, first_wrong_period, parse_day
@@ -90,9 +90,9 @@ class Columns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def named(self, given: Mapping[str, Any] | None) -> Columns:
         """With the names that a task.toml gives, the others as they are here."""
         known = msgspec.to_builtins(self)
-        tables = converted("columns", given or {}, dict[str, dict[str, Any]])
+        tables = convert("columns", given or {}, dict[str, dict[str, Any]])
         merged = {table: {**known.get(table, {}), **names} for table, names in tables.items()}
-        return converted("columns", {**known, **merged}, Columns)
+        return convert("columns", {**known, **merged}, Columns)
 
 
 BEIR_COLUMNS = Columns(
@@ -155,7 +155,7 @@ def task_of(
     empty: set[str] = set()
     ids = UniqueIds(documents, columns.documents.id)
     read = read_documents(documents, columns.documents, ids, empty, drop_empty=lenient.drop_empty)
-    kept_documents = collected(read)
+    kept_documents = collect_documents(read)
     if len(ids) == len(empty):
         raise InputError("has no documents", file=documents.source, remedy="one row is one document, below a head")
     asked = _queries(queries, columns.queries)

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import missing_modules
 
-from bakeoff.core.files import first_wrong_byte, opened_unpacked, read_json, read_json_blocks
+from bakeoff.core.files import first_wrong_byte, open_unpacked, read_json, read_json_blocks
 from bakeoff.core.task import Task
 from bakeoff.tasks.formats.cells import Block, Numbered, Rows
 from bakeoff.tasks.formats.rows import Columns, Leniency, task_of
@@ -82,7 +82,7 @@ def _separated(path: Path) -> Numbered:
     """The first line names the columns and shows the delimiter; every other one must have as many columns."""
     csv.field_size_limit(LONGEST_FIELD)
     try:
-        with opened_unpacked(path) as stream, io.TextIOWrapper(stream, encoding="utf-8", newline="") as text:
+        with open_unpacked(path) as stream, io.TextIOWrapper(stream, encoding="utf-8", newline="") as text:
             first = text.readline()
             delimiter = max(",;\t", key=first.count)
             yield from _cells(csv.reader(chain([first], text), delimiter=delimiter, strict=True), path)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import Registry
-from bakeoff_providers.shapes import converted
+from bakeoff_providers.shapes import convert
 
-from bakeoff.core.extensions import added
+from bakeoff.core.extensions import collect_entries
 from bakeoff.core.paths import task_description
 from bakeoff.core.task import Task
 
@@ -23,7 +23,7 @@ TASK_KINDS: Registry[TaskKind] = Registry(
     "bakeoff.kinds",
     {
         "graded": "bakeoff.tasks.kinds.graded:Graded",
-        **added("KINDS"),
+        **collect_entries("KINDS"),
     },
     given=("name", "base", "targets"),
 )
@@ -57,12 +57,12 @@ def load_kind(
 def _load(name: str, description: Mapping[str, Any], base: Path, file: Path | None) -> TaskKind:
     options = {key: value for key, value in description.items() if key not in TaskKeys.__struct_fields__}
     try:
-        targets = converted("targets", description.get("targets", {}), dict[str, float])
+        targets = convert("targets", description.get("targets", {}), dict[str, float])
         kind = str(description.get("kind", "graded"))
         TASK_KINDS.check_options(kind, options, whole=True)
         called = str(description.get("name", name))
         made = TASK_KINDS.create(kind, name=called, base=base, targets=targets, **options)
-        made.about = " ".join(converted("about", description.get("about", ""), str).split())
+        made.about = " ".join(convert("about", description.get("about", ""), str).split())
         return made
     except InputError as error:
         raise InputError(error.problem, file=error.file or file, place=error.place, remedy=error.remedy) from None

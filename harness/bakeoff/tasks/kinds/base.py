@@ -19,7 +19,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.facts import Remark, Section
 from bakeoff.core.figures import OwnColumn
 from bakeoff.core.files import read_bytes
-from bakeoff.core.ranking import Ranking, ordered
+from bakeoff.core.ranking import Ranking, make_ranking
 from bakeoff.core.task import Query, Task, document_ids
 from bakeoff.embedding.given_vectors import GivenVectors
 from bakeoff.evaluation.measures import Measure
@@ -66,12 +66,12 @@ def read_rankings(file: Path, task: Task) -> dict[str, Ranking]:
 def _ranking(entry: RankedLine) -> Ranking:
     """By the scores where there are any; otherwise as listed, with scores that say the same."""
     if entry.scores is None:
-        return ordered((document, 1.0 / rank) for rank, document in enumerate(entry.ranked, start=1))
+        return make_ranking((document, 1.0 / rank) for rank, document in enumerate(entry.ranked, start=1))
     if len(entry.scores) != len(entry.ranked):
         raise InputError(f"{len(entry.scores)} scores for {len(entry.ranked)} ids")
     if not all(math.isfinite(score) for score in entry.scores):
         raise InputError("a score is not finite")
-    return ordered(zip(entry.ranked, entry.scores, strict=True))
+    return make_ranking(zip(entry.ranked, entry.scores, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

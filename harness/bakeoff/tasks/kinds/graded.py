@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import msgspec
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.shapes import converted
+from bakeoff_providers.shapes import convert
 
-from bakeoff.core.corpus import changed
+from bakeoff.core.corpus import transform_documents
 from bakeoff.core.files import file_exists
 from bakeoff.core.task import DocumentChunking, Task
 from bakeoff.tasks.formats import FORMATS
@@ -53,7 +53,7 @@ class Graded(TaskKind):
         self.format, self.options = format, options
         self.ground_truth = base / (ground_truth or FILE)
         self._lay_over = not takes_truth
-        self.chunking = None if chunking is None else converted("chunking", chunking, DocumentChunking)
+        self.chunking = None if chunking is None else convert("chunking", chunking, DocumentChunking)
 
     def task(self) -> Task:
         """The task as its format reads it, cut as the task file says if it says so."""
@@ -61,7 +61,7 @@ class Graded(TaskKind):
         if self._lay_over and file_exists(self.ground_truth):
             task = laid_over(task, self.ground_truth)
         if self.chunking is not None:
-            cut = changed(task.documents, partial(msgspec.structs.replace, chunking=self.chunking))
+            cut = transform_documents(task.documents, partial(msgspec.structs.replace, chunking=self.chunking))
             task = msgspec.structs.replace(task, documents=cut)
         return msgspec.structs.replace(task, targets=self.targets)
 

@@ -36,7 +36,7 @@ def agreement(
     from bakeoff_providers.registry import nearest
 
     from bakeoff.core.files import write_json
-    from bakeoff.core.printable import counted
+    from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets.agreement import agreement as compare
     from bakeoff.report.console import console
     from bakeoff.report.grid import Figures, Grid
@@ -54,19 +54,19 @@ def agreement(
         return
     if len(given) < 2:
         raise InputError(
-            f"there are grades by {counted(len(given), 'annotator')}, two are needed",
+            f"there are grades by {pluralise(len(given), 'annotator')}, two are needed",
             file=folder.annotations,
             remedy=f"bakeoff annotate {task} --who …, or bakeoff grade {task} --judge llm",
         )
     agreed = compare(given, 1 + max(folder.scale))
-    pairs = counted(agreed.pairs, "pair")
+    pairs = pluralise(agreed.pairs, "pair")
     say(f"{len(agreed.annotators)} annotators, {pairs}, {len(agreed.worst)} graded differently")
     table = Grid(["annotators", Figures("pairs"), Figures("equal"), "κ", "κ linear", "κ quadratic"])
     for two in agreed.two:
         values = (_shown(two.plain), _shown(two.linear), _shown(two.quadratic))
         table.add_row(f"{two.a}, {two.b}", str(two.pairs), f"{two.equal:.1%}" if two.pairs else "—", *values)
     console().print(table)
-    say(f"Fleiss' κ, {counted(agreed.fleiss_pairs, 'pair')} that all graded: {_shown(agreed.fleiss)}")
+    say(f"Fleiss' κ, {pluralise(agreed.fleiss_pairs, 'pair')} that all graded: {_shown(agreed.fleiss)}")
     say(f"Krippendorff's α (ordinal): {_shown(agreed.alpha)}")
     say("In brackets 95% intervals, over resampled queries.")
     for two in agreed.two:
@@ -101,7 +101,7 @@ def audit(
     """Audit a judge model against people: κ on what both graded, and whether its errors could change the winner."""
     from bakeoff_providers.registry import nearest
 
-    from bakeoff.core.printable import counted
+    from bakeoff.core.printable import pluralise
     from bakeoff.evaluation.measures import Measure
     from bakeoff.extensions.testsets.audit import audit as examine
     from bakeoff.lineup.lineup import Lineup
@@ -128,7 +128,7 @@ def audit(
     )  # fmt: skip
     two = audited.agreement
     say(
-        f"{judge} against {', '.join(people)}: {counted(two.pairs, 'pair')}, {two.equal:.1%} equal, "
+        f"{judge} against {', '.join(people)}: {pluralise(two.pairs, 'pair')}, {two.equal:.1%} equal, "
         f"κ {_shown(two.plain)}, quadratic {_shown(two.quadratic)}"
     )
     if two.equal == 1:
@@ -147,11 +147,11 @@ def audit(
 
 
 def _all_equal(pairs: int) -> str:
-    from bakeoff.core.printable import counted
+    from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets.agreement import most_unequal
 
     bound = f"at most {most_unequal(pairs):.1%} of such pairs may differ (95%, were they independent)"
-    return f"No disagreement in {counted(pairs, 'pair')}, so κ has no interval: {bound}."
+    return f"No disagreement in {pluralise(pairs, 'pair')}, so κ has no interval: {bound}."
 
 
 def _shown(estimate: Coefficient) -> str:

@@ -46,7 +46,7 @@ def adjudicate(
     majority: Annotated[bool, typer.Option("--majority", help="Ask nothing: leave the rest to the majority.")] = False,
 ) -> None:
     """Settle what annotators disagree on, then write the ground truth."""
-    from bakeoff.core.printable import counted
+    from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets.agreement import Adjudication
     from bakeoff.tasks.task_folder import TaskFolder
 
@@ -56,9 +56,9 @@ def adjudicate(
         raise InputError("nobody has graded anything", file=folder.annotations, remedy=f"bakeoff annotate {task}")
     work = Adjudication(folder)
     if decisions is not None:
-        say(f"{counted(work.decide_from(decisions), 'decision')} taken from {decisions}")
+        say(f"{pluralise(work.decide_from(decisions), 'decision')} taken from {decisions}")
     if not majority and (left := work.open()):
-        say(f"{counted(len(left), 'pair')} to settle. A grade and Enter; s leaves a pair open, q ends.")
+        say(f"{pluralise(len(left), 'pair')} to settle. A grade and Enter; s leaves a pair open, q ends.")
         decided = work.ask(_Asking(folder))
         say(f"{decided} settled.")
     write_truth(folder, task)
@@ -110,14 +110,14 @@ def serve_page(
     """
     import webbrowser
 
-    from bakeoff.core.printable import counted
+    from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets.annotate import GradingSession, Server
 
     session = GradingSession(folder, annotator_name(who), pairs)
     folder.check_own()
     if session.done == len(session.pairs) and not again:
         keep_pool()
-        say(f"Nothing left: {session.done} of {counted(len(session.pairs), 'pair')} graded by {session.who}.")
+        say(f"Nothing left: {session.done} of {pluralise(len(session.pairs), 'pair')} graded by {session.who}.")
         say_commands(f"To look at them again: bakeoff annotate {folder.name} --who {session.who}")
         write_truth(folder, folder.name)
         return
@@ -126,12 +126,12 @@ def serve_page(
         with session.alone():
             keep_pool()
             say(
-                f"{session.done} of {counted(len(session.pairs), 'pair')} graded by {session.who}. "
+                f"{session.done} of {pluralise(len(session.pairs), 'pair')} graded by {session.who}. "
                 f"Open {server.address}\nCtrl-C ends it."
             )
             if whole:
                 say_commands(f"In a spreadsheet instead: bakeoff grade export {folder.name}")
-            with contextlib.suppress(KeyboardInterrupt), signals.awaited():
+            with contextlib.suppress(KeyboardInterrupt), signals.allow_interrupt():
                 if open_page:
                     webbrowser.open(server.address)
                 server.serve()
@@ -145,14 +145,14 @@ def serve_page(
 
 def write_truth(folder: TaskFolder, task: str) -> None:
     """The ground truth from all grades; pairs without a majority are named."""
-    from bakeoff.core.printable import counted
+    from bakeoff.core.printable import pluralise
 
     truth = folder.write_truth()
-    say(f"{counted(folder.truth.metadata['pairs'], 'grade')} in {folder.truth_path}")
+    say(f"{pluralise(folder.truth.metadata['pairs'], 'grade')} in {folder.truth_path}")
     if standing := folder.standing():
         say(standing)
     if truth.open:
         say(
-            f"warning: {counted(len(truth.open), 'pair')} {'has' if len(truth.open) == 1 else 'have'} no majority; the "
-            f"grade nearest to the middle counts, the lower of two: bakeoff adjudicate {task}"
+            f"warning: {pluralise(len(truth.open), 'pair')} {'has' if len(truth.open) == 1 else 'have'} no majority; "
+            f"the grade nearest to the middle counts, the lower of two: bakeoff adjudicate {task}"
         )

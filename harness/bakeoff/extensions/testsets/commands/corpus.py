@@ -48,7 +48,7 @@ def import_(
     import msgspec
 
     from bakeoff.core.files import write_json
-    from bakeoff.core.printable import counted
+    from bakeoff.core.printable import pluralise
     from bakeoff.core.task import DocumentChunking
     from bakeoff.extensions.testsets.corpus import LEFT_OUT, Options, import_corpus
     from bakeoff.report.console import Bars
@@ -63,7 +63,7 @@ def import_(
     options = Options(parse_columns(column), table, api, whole, chunking, Bars())
     imported = import_corpus(source, options)
     write_json(out, imported.file)
-    say(f"{counted(len(imported.file.articles), 'document')} imported: {out}")
+    say(f"{pluralise(len(imported.file.articles), 'document')} imported: {out}")
     for note in imported.notes:
         warn(note)
     if imported.taken:

@@ -61,7 +61,7 @@ def export_(
     force: Force = False,
 ) -> None:
     """Write the pairs to grade into a table with an empty column for the grade; `grade import` takes it back."""
-    from bakeoff.core.printable import counted
+    from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets.grade_tables import check_table, write_pairs
     from bakeoff.tasks.task_folder import TaskFolder
 
@@ -75,7 +75,7 @@ def export_(
     keep_pool()
     write_pairs(folder, pairs, out)
     scale = ", ".join(f"{grade} {words}" for grade, words in sorted(folder.scale.items(), reverse=True))
-    say(f"{counted(len(pairs), 'pair')} written: {out}\nfill in the column grade: {scale}")
+    say(f"{pluralise(len(pairs), 'pair')} written: {out}\nfill in the column grade: {scale}")
     say_commands(f"next: bakeoff grade import {folder.name} {out} --who NAME")
 
 
@@ -91,16 +91,16 @@ def import_(
     ] = False,
 ) -> None:
     """Take grades that somebody gave elsewhere, as those of one annotator; rows without a grade are left out."""
-    from bakeoff.core.printable import counted
+    from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets.grade_tables import import_grades
     from bakeoff.tasks.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
     annotator = annotator_name(who)
     taken = import_grades(folder, source, annotator, parse_columns(column), parse_labels(label), add=add, force=force)
-    say(f"{counted(taken.new, 'grade')} {'added' if add else 'imported'}: {folder.file_of(annotator)}")
+    say(f"{pluralise(taken.new, 'grade')} {'added' if add else 'imported'}: {folder.file_of(annotator)}")
     if taken.empty:
-        say(f"without a grade, left out: {counted(taken.empty, 'row')}")
+        say(f"without a grade, left out: {pluralise(taken.empty, 'row')}")
     write_truth(folder, folder.name)
     rest = [f"bakeoff grade export {folder.name} --ungraded --out rest.csv"] if taken.empty else []
     say_commands("next: " + "\n      ".join([*rest, f"bakeoff validate {folder.name}"]))
@@ -150,7 +150,7 @@ def pairs_(
     order of the contenders; `bakeoff grade corrected TASK` scores by a model's grades, corrected by people's on a
     sample.
     """
-    from bakeoff.core.printable import counted
+    from bakeoff.core.printable import pluralise
     from bakeoff.tasks.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
@@ -167,7 +167,7 @@ def pairs_(
         pairs = sampled(pairs, sample)
     if judge == "people":
         if dry_run:
-            say(f"dry run: {counted(len(pairs), 'pair')} to grade")
+            say(f"dry run: {pluralise(len(pairs), 'pair')} to grade")
         else:
             serve_page(folder, who, pairs, port, open_page, keep_pool, whole=sample is None and not ungraded)
         return
@@ -263,7 +263,7 @@ def _judge(
     folder: TaskFolder, pairs: list[QueryDocument], keep_pool: Callable[[], object], models: list[str],
     options: list[str] | None, repeats: int, max_cost: float | None, dry_run: bool, offline: bool,
 ) -> None:  # fmt: skip
-    from bakeoff.core.printable import counted
+    from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets.grade import Judged, check_answerable, estimates_of, grade_all, panel
     from bakeoff.report.console import Bars
 
@@ -281,7 +281,7 @@ def _judge(
         keep_pool()
 
         def report(judged: Judged) -> None:
-            say(f"{judged.who}: {counted(sum(map(len, judged.annotation.grades.values())), 'pair')} graded")
+            say(f"{judged.who}: {pluralise(sum(map(len, judged.annotation.grades.values())), 'pair')} graded")
             for pair, why in list(judged.failed.items())[:5]:
                 say(f"  no grade for {pair[0]}, {pair[1]}: {why}", err=True)
 

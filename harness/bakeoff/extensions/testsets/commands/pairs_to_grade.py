@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from bakeoff.cli.shared_options import lineup_path, parse_settings, say, warn
-from bakeoff.core.printable import counted
+from bakeoff.core.printable import pluralise
 
 if TYPE_CHECKING:
     from bakeoff.calls.ask import Asker
@@ -62,21 +62,21 @@ def pairs_to_grade(
 
 
 def _pairs(folder: TaskFolder, lineup: Path | None, depth: int, all_below: int, offline: bool) -> PairsToGrade:
-    from bakeoff.core.printable import counted
+    from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets.pool import extended_pool, pooled, write_pool
     from bakeoff.tasks.annotations import POOL
 
     if folder.size <= all_below:
-        say(f"{counted(folder.size, 'pair')}: all of them")
+        say(f"{pluralise(folder.size, 'pair')}: all of them")
         return PairsToGrade(folder.all_pairs())
     if lineup is None and (folder.annotations / POOL).exists():
         pairs = folder.pool()
-        say(f"{counted(len(pairs), 'pair')} of {folder.size}: the existing pool (--lineup makes a new one)")
+        say(f"{pluralise(len(pairs), 'pair')} of {folder.size}: the existing pool (--lineup makes a new one)")
         return PairsToGrade(pairs)
     rankings = rankings_for(folder, None, lineup, offline)
     pool = extended_pool(folder, pooled(rankings, folder.query_ids, depth))
     pairs = [(query, document) for query, documents in pool.items() for document in documents]
-    say(f"{counted(len(pairs), 'pair')} of {folder.size}: the first {depth} of {', '.join(rankings)}")
+    say(f"{pluralise(len(pairs), 'pair')} of {folder.size}: the first {depth} of {', '.join(rankings)}")
     metadata = {"contenders": sorted(rankings), "depth": depth}
     return PairsToGrade(pairs, lambda: write_pool(folder, pool, metadata))
 
@@ -105,7 +105,7 @@ def chat_askers(specs: list[str], given: list[str] | None, max_cost: float | Non
 def echo_usage(usage: Usage) -> None:
     """What the answers took, in one line."""
     say(
-        f"{counted(usage.asked, 'answer')}: {usage.cached} from the cache, {counted(usage.requests, 'request')} "
+        f"{pluralise(usage.asked, 'answer')}: {usage.cached} from the cache, {pluralise(usage.requests, 'request')} "
         f"({usage.unusable} unusable), {usage.tokens:.0f} + {usage.answer_tokens:.0f} tokens, {_dollars(usage)}"
     )
 
@@ -113,7 +113,7 @@ def echo_usage(usage: Usage) -> None:
 def echo_estimate(usage: Usage) -> None:
     """What asking would take."""
     say(
-        f"dry run: {counted(usage.asked, 'answer')}, {usage.cached} in the cache, {usage.requests} to ask for: about "
+        f"dry run: {pluralise(usage.asked, 'answer')}, {usage.cached} in the cache, {usage.requests} to ask for: about "
         f"{usage.tokens:.0f} + {usage.answer_tokens:.0f} tokens, {_dollars(usage)}"
     )
 

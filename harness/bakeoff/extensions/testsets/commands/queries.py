@@ -62,7 +62,7 @@ def generate(
     import inspect
 
     from bakeoff.core.files import write_json
-    from bakeoff.core.printable import counted
+    from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets import generate as build
     from bakeoff.extensions.testsets.generate import GenerationRequest
     from bakeoff.extensions.testsets.new_task import check_new, queries_file, write_task
@@ -120,10 +120,10 @@ def generate(
         say("dry run: nothing written")
     elif existing is not None:
         write_json(queries_file(out), content)
-        say(f"{counted(len(generated.queries), 'query')} added: {queries_file(out)}")
+        say(f"{pluralise(len(generated.queries), 'query')} added: {queries_file(out)}")
     else:
         path = write_task(out, articles, content)
-        say(f"{counted(len(generated.queries), 'query')}: {path}")
+        say(f"{pluralise(len(generated.queries), 'query')}: {path}")
         say_commands(next_to_grade(out))
     if asker is not None:
         echo_usage(asker.usage)
@@ -147,8 +147,8 @@ def import_queries_(
 ) -> None:
     """Import queries that you have; ids, categories, languages, filters and all other columns stay."""
     from bakeoff.core.files import write_json
-    from bakeoff.core.filters import unmatched
-    from bakeoff.core.printable import counted, some
+    from bakeoff.core.filters import find_unmatched
+    from bakeoff.core.printable import pluralise, some
     from bakeoff.extensions.testsets.corpus import LEFT_OUT
     from bakeoff.extensions.testsets.new_task import DESCRIPTION, queries_file, write_task
     from bakeoff.extensions.testsets.query_import import import_queries
@@ -176,13 +176,13 @@ def import_queries_(
             warn(note)
         documents = [document_of(article) for article in corpus.articles]
         write_task(out, articles, imported.file)
-    say(f"{counted(imported.new, 'query')} {'added' if add else 'imported'}: {path}")
+    say(f"{pluralise(imported.new, 'query')} {'added' if add else 'imported'}: {path}")
     if imported.taken:
         say(f"taken: {imported.taken}")
     if imported.no_filter:
         warn(imported.no_filter)
     filters = {entry.query_id: entry.where for entry in imported.file.queries}
-    if lost := unmatched(filters, (document.metadata for document in documents)):
+    if lost := find_unmatched(filters, (document.metadata for document in documents)):
         warn(f"no document passes the filter (where) of {some(lost)}: compare it with the documents' metadata")
     say_list("empty, left out", imported.empty, f"{path}, metadata.{LEFT_OUT}")
     say_list("duplicates, left out", imported.duplicates, f"{path}, metadata.{LEFT_OUT}")
@@ -203,7 +203,7 @@ def _existing(path: Path, add: bool, force: str = "") -> QueryFile | None:
 
 
 def _dry_run_of_queries(maker: Any, pages: Any, request: Any, asker: Asker) -> None:
-    from bakeoff.core.printable import counted
+    from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets.chat_maker import ROUNDS
 
     questions = {
@@ -212,12 +212,12 @@ def _dry_run_of_queries(maker: Any, pages: Any, request: Any, asker: Asker) -> N
         for number, question in enumerate(maker.questions(pages, category, request))
     }
     estimate = asker.estimate(questions)
-    say(f"at most {counted(estimate.requests, 'prompt')} (a {ROUNDS}th of them if every query passes)")
+    say(f"at most {pluralise(estimate.requests, 'prompt')} (a {ROUNDS}th of them if every query passes)")
     echo_estimate(estimate)
 
 
 def _print_queries(generated: Any, n: int, all_dropped: str) -> None:
-    from bakeoff.core.printable import counted
+    from bakeoff.core.printable import pluralise
     from bakeoff.report.console import console
     from bakeoff.report.grid import Figures, Grid
 
@@ -227,7 +227,7 @@ def _print_queries(generated: Any, n: int, all_dropped: str) -> None:
     console().print(table)
     say_list("not taken", [f"{draft.category}: {draft.text}: {draft.why}" for draft in generated.dropped], all_dropped)
     for category, taken in generated.short.items():
-        say(f"warning: {category}: {taken} of {counted(n, 'query')}; no more could be made from these documents")
+        say(f"warning: {category}: {taken} of {pluralise(n, 'query')}; no more could be made from these documents")
 
 
 @queries.command("copy")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import ClassVar, NamedTuple, overload
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from bakeoff_providers.base import Vectors
@@ -21,6 +21,7 @@ from bakeoff_providers.registry import Registry
 
 from bakeoff.calls.key_index import Keys, keys_from
 from bakeoff.core.hashing import KEY_BYTES, Identity
+from bakeoff.core.lazy_sequence import LazySequence
 from bakeoff.embedding.shards import Tokens
 
 ID, TEXT, TEXT_HASH, TOKENS, VECTOR = "id", "text", "text_hash", "tokens", "vector"
@@ -109,7 +110,7 @@ def as_float32(file: VectorFile, vectors: np.ndarray, first: int) -> Vectors:
     return np.asarray(narrow)
 
 
-class PackedIds(Sequence[str]):
+class PackedIds(LazySequence[str]):
     """A list of ids without an object for each: its bytes and 8 more. What is asked for is made anew."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
@@ -126,19 +127,8 @@ class PackedIds(Sequence[str]):
     def __len__(self) -> int:
         return len(self._ends)
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        if isinstance(place, slice):
-            return [self._at(number) for number in range(*place.indices(len(self)))]
-        return self._at(range(len(self))[place])
-
-    def __iter__(self) -> Iterator[str]:
-        return map(self._at, range(len(self)))
+    def _between(self, start: int, stop: int) -> Iterator[str]:
+        return map(self._at, range(start, stop))
 
     def _at(self, number: int) -> str:
         start = self._ends[number - 1] if number else 0

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from bakeoff_providers.arrays import mapped_array
+from bakeoff_providers.arrays import map_array
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.files import replacing
@@ -136,7 +136,7 @@ class Npy(VectorFile):
     name = "npy"
 
     def _matrix(self) -> Any:
-        matrix = mapped_array(self.path)
+        matrix = map_array(self.path)
         if matrix.ndim != 2 or matrix.dtype.kind != "f":
             raise self.wrong(f"holds {matrix.dtype} of shape {matrix.shape}, not a matrix of floating numbers")
         return matrix

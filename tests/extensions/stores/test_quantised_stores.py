@@ -9,10 +9,10 @@ import numpy as np
 import psycopg
 import pytest
 from bakeoff.core.facts import fact
+from bakeoff.extensions.conformance.stores import clustered
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 from bakeoff.search.stores.codes import bit_codes, bit_similarity, int8_codes, signs
-from bakeoff.search.stores.conformance import clustered
 from bakeoff.search.variants import Precision, Variant
 from bakeoff_providers.errors import InputError
 from hypothesis import given

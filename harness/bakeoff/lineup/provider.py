@@ -24,12 +24,11 @@ from bakeoff.lineup.entries import ContenderEntry, Prompt, PromptName, StoreEntr
 from bakeoff.lineup.labels import safe_label
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.existing import EXISTING
-from bakeoff.search.token_stores import TOKEN_STORES
 from bakeoff.search.variants import Variant
+from bakeoff.systems import SYSTEMS
 from bakeoff.systems.dense import HYBRID, Dense
-from bakeoff.systems.embedding import EmbeddingRow
+from bakeoff.systems.embedding import EmbeddingRow, StoreRow
 from bakeoff.systems.existing import ExistingRow
-from bakeoff.systems.tokens import Tokens
 
 
 def provider_rows(entry: ContenderEntry) -> list[EmbeddingRow]:
@@ -95,7 +94,7 @@ def _row(
         "chunking": chunking,
     }
     if entry.vectors:
-        return Tokens(**common, store_options=dict(store.options))
+        return _row_type(entry)(**common, store_options=dict(store.options))
     if reading := store.reading():
         return ExistingRow(**common, existing=reading)
     return Dense(
@@ -120,33 +119,40 @@ def _check_hybrid(store: StoreEntry) -> None:
 
 
 def _stores(entry: ContenderEntry) -> list[StoreEntry]:
+    row_type = _row_type(entry)
     named = entry.store if isinstance(entry.store, list) else [entry.store]
-    if entry.vectors:
-        return _token_stores(entry, named)
+    named = named or [store for store in [row_type.default_store] if store]
     if not named:
         raise InputError("names no store", place="store", remedy='for example store = "faiss"')
     stores = [StoreEntry(store) if isinstance(store, str) else store for store in named]
     for store in stores:
+        if entry.vectors:
+            _check_plain(store, entry)
         if store.reading():
             _check_existing(store, entry)
         else:
-            STORES.check_options(store.name, store.options)
+            row_type.stores().check_options(store.name, store.options)
     return stores
 
 
-def _token_stores(entry: ContenderEntry, named: list[str | StoreEntry]) -> list[StoreEntry]:
-    """Stores of their own; exact where none is named."""
-    stores = [StoreEntry(store) if isinstance(store, str) else store for store in named or ["exact"]]
+def _row_type(entry: ContenderEntry) -> type[StoreRow]:
+    """The one that `vectors` names, which may be an extension's."""
+    if not entry.vectors:
+        return Dense
+    row_type = SYSTEMS.get(entry.vectors)
+    assert issubclass(row_type, StoreRow)
+    return row_type
+
+
+def _check_plain(store: StoreEntry, entry: ContenderEntry) -> None:
+    """Token vectors are stored and searched in one way."""
     built = entry.dimensions or entry.precision != "float32" or _searches(entry) != ["vectors"]
-    if built or any(store.reading() for store in stores):
+    if built or store.reading():
         raise InputError(
             "vectors of tokens take no dimensions, no precision, no search and no index that exists",
             place="vectors",
             remedy="remove them",
         )
-    for store in stores:
-        TOKEN_STORES.check_options(store.name, store.options)
-    return stores
 
 
 def _check_existing(store: StoreEntry, entry: ContenderEntry) -> None:

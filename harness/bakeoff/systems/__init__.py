@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING
 
 from bakeoff_providers.registry import Registry
 
+from bakeoff.core.extensions import added
+
 if TYPE_CHECKING:
     from bakeoff.systems.base import System
 
 BUILTIN = {
     "dense": "bakeoff.systems.dense:Dense",
-    "tokens": "bakeoff.systems.tokens:Tokens",
     "existing": "bakeoff.systems.existing:ExistingRow",
     "lexical": "bakeoff.systems.lexical:Lexical",
     "retriever": "bakeoff.systems.retriever:RetrieverRow",
     "given": "bakeoff.systems.given:GivenRow",
     "reranked": "bakeoff.systems.reranked:RerankedRow",
     "fused": "bakeoff.systems.fused:Fused",
+    **added("SYSTEMS"),
 }
 
 SYSTEMS: Registry[System] = Registry("row type", "bakeoff.systems", BUILTIN, given=("label", "name", "unset"))

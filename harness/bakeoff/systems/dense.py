@@ -49,10 +49,6 @@ class Dense(StoreRow):
         """Its vectors, cut and rounded as its variant says."""
         return self.shares, str(self.variant)
 
-    def lacks_store(self) -> str | None:
-        """Its library, its address or its key."""
-        return STORES.get(self.store).missing(**self.filled_store_options())
-
     def check(self, run: RunContext) -> None:
         """Makes the provider, which checks its options, and compares the dimensions that both sides name.
 

@@ -16,6 +16,7 @@ from bakeoff_providers.base import ModelCard, Provider, Role, Vectors
 from bakeoff_providers.errors import Unavailable
 from bakeoff_providers.keys import filled
 from bakeoff_providers.own import Own
+from bakeoff_providers.registry import Registry
 
 from bakeoff.calls.tokens import estimated_tokens
 from bakeoff.core.clock import SAMPLES_FOR
@@ -26,6 +27,7 @@ from bakeoff.embedding.counting import CountingEmbedder
 from bakeoff.embedding.embed import Embedder, TimedVector
 from bakeoff.search.answer import Answer, Searcher, Timed
 from bakeoff.search.index import Index
+from bakeoff.search.stores import STORES
 from bakeoff.systems.base import Build, ChunkedRow, Identity, Plan, Prepared, Ready, RunContext
 
 TIMED_PAID = SAMPLES_FOR[95] + 1  # queries that a paid provider is asked one by one: a p95, and the cold call
@@ -145,7 +147,18 @@ class EmbeddingRow(ChunkedRow):
 class StoreRow(EmbeddingRow):
     """A row whose vectors go into a store that is built for it."""
 
+    default_store: ClassVar[str] = ""  # where a line-up names none
+
     store_options: dict[str, Any] = field(default_factory=dict, kw_only=True)
+
+    @classmethod
+    def stores(cls) -> Registry[Any]:
+        """The stores that it may be built in."""
+        return STORES
+
+    def lacks_store(self) -> str | None:
+        """Its library, its address or its key."""
+        return self.stores().get(self.store).missing(**self.filled_store_options())
 
     def filled_store_options(self) -> dict[str, Any]:
         """With the environment's values, which no result may hold."""

@@ -13,6 +13,7 @@ from bakeoff_providers.errors import StoreError
 from bakeoff_providers.needs import Plugin
 from bakeoff_providers.registry import Registry
 
+from bakeoff.core.extensions import added
 from bakeoff.core.facts import Remark
 from bakeoff.embedding.cache import VectorCache
 
@@ -82,9 +83,6 @@ RERANKERS: Registry[Reranker] = Registry(
     {
         "fake": "bakeoff.search.rerankers.fake:Fake",
         "own": "bakeoff.search.rerankers.own:Own",
-        "maxsim": "bakeoff.search.rerankers.maxsim:MaxSim",
-        "cross_encoder": "bakeoff.search.rerankers.cross_encoder:CrossEncoder",
-        "cohere": "bakeoff.search.rerankers.hosted:CohereReranker",
-        "voyage": "bakeoff.search.rerankers.hosted:VoyageReranker",
+        **added("RERANKERS"),
     },
 )

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from bakeoff_providers.registry import Registry
 
+from bakeoff.core.extensions import added
+
 if TYPE_CHECKING:
     from bakeoff.core.task import Task
 
@@ -20,9 +22,7 @@ FORMATS: Registry[Task] = Registry(
         "native": "bakeoff.tasks.formats.native:load",
         "beir": "bakeoff.tasks.formats.beir:load",
         "tables": "bakeoff.tasks.formats.tables:load",
-        "ir_datasets": "bakeoff.tasks.formats.ir_datasets:load",
-        "hub": "bakeoff.tasks.formats.hub:load",
-        "mteb": "bakeoff.tasks.formats.mteb:load",
+        **added("FORMATS"),
     },
     given=("name", "base"),
 )

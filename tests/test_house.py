@@ -20,8 +20,8 @@ EXTENSIONS = "bakeoff.extensions."
 PURE = {"evaluation", "statistics"}
 IMPURE = {"os", "pathlib", "time", "datetime", "socket", "subprocess", "urllib", "shutil", "tempfile", "random"}
 LONGEST = 600  # lines of a module
-MOST_LINES = {"core": 38_640, "all": 59_220}  # `wc -l`; the core is all but bakeoff/extensions
-MOST_MODULES = 407
+MOST_LINES = {"core": 38_620, "all": 59_200}  # `wc -l`; the core is all but bakeoff/extensions
+MOST_MODULES = 405
 _PLACE = re.compile(r"(bakeoff|bakeoff_providers)(\.\w+)+(:\w+)?")
 
 

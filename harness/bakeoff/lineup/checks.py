@@ -78,7 +78,7 @@ def _check_addresses(options: Mapping[str, Any], place: str) -> None:
             if isinstance(entry, Mapping):
                 _check_addresses(entry, where)
             elif isinstance(entry, str) and _is_address(key, entry) and (secret := secret_in_url(entry)):
-                raise _refused(secret, where)
+                raise _build_error(secret, where)
 
 
 def _is_address(key: object, value: str) -> bool:
@@ -89,12 +89,12 @@ def _is_address(key: object, value: str) -> bool:
 def check_no_password(address: str, place: str) -> None:
     """An index that exists, a cluster or a bucket may name a user, but no password and no key."""
     if passwords_in(address):
-        raise _refused("a password", place)
+        raise _build_error("a password", place)
     if address.startswith(("http://", "https://")) and (secret := secret_in_url(address)):
-        raise _refused(secret, place)
+        raise _build_error(secret, place)
 
 
-def _refused(secret: str, place: str) -> InputError:
+def _build_error(secret: str, place: str) -> InputError:
     return InputError(
         f"the address has {secret} in it",
         place=place,

@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 from bakeoff_providers import PROVIDERS
+from bakeoff_providers.base import TEXT
+from bakeoff_providers.cards import FAMILIES, check_prompt, family_prompts
 from bakeoff_providers.code import file_reference
 from bakeoff_providers.errors import BrokenPlugin, InputError
-from bakeoff_providers.keys import variables_in
+from bakeoff_providers.keys import is_secret_name, variables_in
+from bakeoff_providers.options import REST
+from bakeoff_providers.own import Own
 from bakeoff_providers.registry import nearest
+from bakeoff_providers.secrets import is_secret_variable
 
-from bakeoff.lineup.checks import check_label, check_no_secrets
-from bakeoff.lineup.entries import ContenderEntry, FusionEntry, RerankEntry
-from bakeoff.lineup.provider import named_chunkings, provider_entry, provider_rows
+from bakeoff.embedding.chunking import ContenderChunking
+from bakeoff.lineup.checks import ADDRESSES, check_label, check_no_password, check_no_secrets
+from bakeoff.lineup.entries import ContenderEntry, FusionEntry, Prompt, PromptName, RerankEntry, StoreEntry
+from bakeoff.lineup.labels import safe_label
 from bakeoff.lineup.variables import name_without_marks
 from bakeoff.search.fusion import Fusion
 from bakeoff.search.rankers import RANKERS
 from bakeoff.search.rerankers import RERANKERS
 from bakeoff.search.retrievers import RETRIEVERS
+from bakeoff.search.stores import STORES
+from bakeoff.search.stores.existing import EXISTING
+from bakeoff.search.variants import Variant
 from bakeoff.systems import SYSTEMS
 from bakeoff.systems.base import FieldRow, System
-from bakeoff.systems.dense import Dense
+from bakeoff.systems.dense import HYBRID, Dense
+from bakeoff.systems.embedding import EmbeddingRow, StoreRow
+from bakeoff.systems.existing import ExistingRow
 from bakeoff.systems.fused import Fused
 from bakeoff.systems.given import GivenRow
 from bakeoff.systems.lexical import Lexical
@@ -125,11 +137,254 @@ def _key_of(entry: ContenderEntry) -> str:
     return named[0]
 
 
+def _provider_rows(entry: ContenderEntry) -> list[EmbeddingRow]:
+    """A row for each prompt, chunking, store, search and variant."""
+    entry, own = _resolve_own_code(entry)
+    name = entry.label or f"{entry.model or own or entry.provider}{'-tokens' * (entry.vectors == 'tokens')}"
+    rows = []
+    if entry.prompt and not {"query_prompt", REST} & {option.name for option in PROVIDERS.options(entry.provider)}:
+        raise InputError(f"provider {entry.provider!r} takes no prompt", place="prompt", remedy="remove it")
+    for prompted, prompt_options in _name_prompts(entry, name):
+        options = {**entry.options, **prompt_options}
+        PROVIDERS.check_options(entry.provider, options)
+        if not issubclass(PROVIDERS.get(entry.provider), Own):
+            _check_no_secret_cached(options)
+        prompted_entry = msgspec.structs.replace(entry, options=options)
+        for called, chunking in _name_chunkings(entry, prompted):
+            for store, search, variant in product(_list_stores(entry), _list_searches(entry), _list_variants(entry)):
+                rows.append(_build_row(prompted_entry, called, chunking, store, search, variant))
+                check_no_secrets(store.options, "store.options")
+    return rows
+
+
+def _check_no_secret_cached(options: Mapping[str, Any]) -> None:
+    """Options are part of the cache key, which is stored. It leaves the secrets of addresses out."""
+    for option, value in options.items():
+        secret = next(filter(is_secret_variable, variables_in(value)), None)
+        if secret and option not in ADDRESSES and not is_secret_name(option):
+            raise InputError(
+                f"{secret} is the name of a secret, and the cache keeps this option",
+                place=f"options.{option}",
+                remedy="a provider takes its key from the environment by itself (key_env names the variable)",
+            )
+
+
+def _resolve_own_code(entry: ContenderEntry) -> tuple[ContenderEntry, str]:
+    """`file:mine.py:embed` is the provider `own` with these options; the function's name is its default label."""
+    if not (reference := file_reference(entry.provider)):
+        return entry, ""
+    options = {"file": reference[0], "function": reference[1], **entry.options}
+    provider = "own_hosted" if options.pop("hosted", False) else "own"
+    return msgspec.structs.replace(entry, provider=provider, options=options), reference[1]
+
+
+def _build_row(
+    entry: ContenderEntry,
+    name: str,
+    chunking: ContenderChunking | None,
+    store: StoreEntry,
+    search: str,
+    variant: Variant,
+) -> EmbeddingRow:
+    if search == HYBRID:
+        _check_hybrid(store)
+    name = f"{name}@{variant}" if str(variant) else name
+    common: dict[str, Any] = {
+        "label": f"{name}+{store.label or store.name}{f'-{HYBRID}' if search == HYBRID else ''}",
+        "name": name,
+        "field": entry.field,
+        "provider": entry.provider,
+        "model": entry.model,
+        "store": store.name,
+        "options": dict(entry.options),
+        "chunking": chunking,
+    }
+    if entry.vectors:
+        return _row_type(entry)(**common, store_options=dict(store.options))
+    if reading := store.reading():
+        return ExistingRow(**common, existing=reading)
+    return Dense(
+        **common,
+        store_options=dict(store.options),
+        variant=variant,
+        search="" if search == "vectors" else search,
+    )
+
+
+def _check_hybrid(store: StoreEntry) -> None:
+    """Only some engines rank by words as well, and an index that exists may hold no texts."""
+    if store.reading():
+        raise InputError("an index that exists is searched by vectors alone", place="search", remedy="remove it")
+    if HYBRID not in STORES.get(store.name).search_kinds:
+        able = [name for name, known in STORES.loaded() if HYBRID in known.search_kinds]
+        raise InputError(
+            f"{store.name} does no hybrid search of its own",
+            place="search",
+            remedy=f"use {', '.join(able)}, or fuse this row with one of BM25 in a [[fusion]]",
+        )
+
+
+def _list_stores(entry: ContenderEntry) -> list[StoreEntry]:
+    row_type = _row_type(entry)
+    named = entry.store if isinstance(entry.store, list) else [entry.store]
+    named = named or [store for store in [row_type.default_store] if store]
+    if not named:
+        raise InputError("names no store", place="store", remedy='for example store = "faiss"')
+    stores = [StoreEntry(store) if isinstance(store, str) else store for store in named]
+    for store in stores:
+        if entry.vectors:
+            _check_plain(store, entry)
+        if store.reading():
+            _check_existing(store, entry)
+        else:
+            row_type.stores().check_options(store.name, store.options)
+    return stores
+
+
+def _row_type(entry: ContenderEntry) -> type[StoreRow]:
+    """The one that `vectors` names, which may be an extension's."""
+    if not entry.vectors:
+        return Dense
+    row_type = SYSTEMS.get(entry.vectors)
+    assert issubclass(row_type, StoreRow)
+    return row_type
+
+
+def _check_plain(store: StoreEntry, entry: ContenderEntry) -> None:
+    """Token vectors are stored and searched in one way."""
+    built = entry.dimensions or entry.precision != "float32" or _list_searches(entry) != ["vectors"]
+    if built or store.reading():
+        raise InputError(
+            "vectors of tokens take no dimensions, no precision, no search and no index that exists",
+            place="vectors",
+            remedy="remove them",
+        )
+
+
+def _check_existing(store: StoreEntry, entry: ContenderEntry) -> None:
+    """An index that exists has its options already, its dimensions and its precision too."""
+    EXISTING.get(store.name)
+    if not store.existing:
+        raise InputError(
+            f"{next(iter(store.reading()))} says how to read an index, but none is named",
+            place="store",
+            remedy='existing = "./chroma_db"',
+        )
+    check_no_password(store.existing, "store.existing")
+    if store.options or entry.dimensions or entry.precision != "float32":
+        raise InputError(
+            "an index that exists takes no options, dimensions or precision", place="store", remedy="remove them"
+        )
+
+
+def _list_variants(entry: ContenderEntry) -> list[Variant]:
+    """Every size in every precision; no size named means the model's own."""
+    named = entry.dimensions if isinstance(entry.dimensions, list) else [entry.dimensions]
+    if any(size < 1 for size in named):
+        raise InputError("must be at least 1", place="dimensions")
+    sizes: list[int | None] = [*named] or [None]
+    precisions = entry.precision if isinstance(entry.precision, list) else [entry.precision]
+    if not precisions:
+        raise InputError("names no precision", place="precision", remedy='for example precision = "float32"')
+    return [Variant(size, precision) for size, precision in product(sizes, precisions)]
+
+
+def _list_searches(entry: ContenderEntry) -> list[str]:
+    """By vectors, by words and vectors in the engine, or a row for each."""
+    named = entry.search if isinstance(entry.search, list) else [entry.search]
+    if not named:
+        raise InputError("names no search", place="search", remedy='for example search = "hybrid"')
+    return list(named)
+
+
+def _name_chunkings(entry: ContenderEntry, name: str) -> Iterator[tuple[str, ContenderChunking | None]]:
+    """Every way to cut, with the row's name; one that is alone under a label of its own adds nothing to the name."""
+    given = entry.chunking if isinstance(entry.chunking, list) else [entry.chunking]
+    if not given:
+        yield name, None
+    for chunking in given:
+        yield (name if len(given) == 1 and entry.label else f"{name}@{chunking}"), chunking
+
+
+def _name_prompts(entry: ContenderEntry, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every pair of prompts as options of the provider, with the row's name."""
+    given = entry.prompt if isinstance(entry.prompt, list) else [entry.prompt]
+    if not given:
+        yield name, {}
+    for number, prompt in enumerate(given, start=1):
+        label, options = _resolve_prompt(prompt, number)
+        yield (name if len(given) == 1 and entry.label else f"{name}@{label}"), options
+
+
+def _resolve_prompt(prompt: str | Prompt, number: int) -> tuple[str, dict[str, Any]]:
+    """By name: `default` is the model's own, `none` is none, else those of a family of models such as `e5-base`."""
+    if isinstance(prompt, Prompt):
+        return _resolve_prompt_table(prompt, number)
+    if prompt == "default":
+        return "default", {}
+    if prompt == "none":
+        return "no-prompt", {"query_prompt": "", "document_prompt": ""}
+    if not (known := family_prompts(prompt)):
+        names = ["default", "none", *(name for name, prompts in FAMILIES if prompts)]
+        raise InputError(f"there are no prompts called {prompt!r}", place="prompt", remedy=nearest(prompt, names))
+    return prompt, {"query_prompt": known[1], "document_prompt": known[0]}
+
+
+def _resolve_prompt_table(prompt: Prompt, number: int) -> tuple[str, dict[str, Any]]:
+    if prompt.name and (prompt.query or prompt.document):
+        raise InputError(
+            "name is for queries and documents alike", place="prompt", remedy='query = { name = "…" } for one of them'
+        )
+    query, document = (PromptName(prompt.name),) * 2 if prompt.name else (prompt.query, prompt.document)
+    names = [part.name for part in (query, document) if isinstance(part, PromptName)]
+    label = prompt.label or ("-".join(dict.fromkeys(names)) if names else f"prompt{number}")
+    return label, {
+        "query_prompt": _format_prompt(query, "query"),
+        "document_prompt": _format_prompt(document, "document"),
+    }
+
+
+def _format_prompt(prompt: str | PromptName, role: str) -> str | dict[str, str]:
+    """As providers take it. A text at the end of a template needs no mark: equal prompts share their vectors."""
+    if isinstance(prompt, PromptName):
+        return {"name": prompt.name}
+    check_prompt(prompt, f"prompt.{role}")
+    return prompt.removesuffix(TEXT)
+
+
+def _provider_entry(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Variant and store are part of the row's names: the label is what is left without them."""
+    variant = msgspec.convert(row.get("variant", {}), Variant)
+    name, ending = row["name"], f"-{row['search']}" if row.get("search") else ""
+    return {
+        "label": name.removesuffix(f"@{variant}") if str(variant) else name,
+        "provider": row["provider"],
+        "model": row.get("model"),
+        "field": row.get("field"),
+        "store": _store_entry(row, row["label"].removeprefix(safe_label(name) + "+").removesuffix(ending)),
+        "search": row.get("search"),
+        "dimensions": variant.dimensions,
+        "vectors": row.get("vectors"),
+        "precision": None if variant.precision == "float32" else variant.precision,
+        "options": row.get("options"),
+        "chunking": row.get("chunking"),
+    }
+
+
+def _store_entry(row: Mapping[str, Any], label: str) -> str | dict[str, Any]:
+    name = row["store"]
+    settings = {} if label == name else {"label": label}
+    if options := row.get("store_options"):
+        settings["options"] = options
+    settings |= row.get("existing", {})
+    return {"name": name, **settings} if settings else str(name)
+
+
 def _ranker_rows(entry: ContenderEntry) -> list[System]:
     RANKERS.check_options(entry.ranker, entry.options)
     return [
         Lexical(name, name, ranker=entry.ranker, field=entry.field, options=dict(entry.options), chunking=chunking)
-        for name, chunking in named_chunkings(entry, entry.label or entry.ranker)
+        for name, chunking in _name_chunkings(entry, entry.label or entry.ranker)
     ]
 
 
@@ -140,7 +395,7 @@ def _ranker_entry(row: Stored) -> dict[str, Any]:
 def _answers_rows(entry: ContenderEntry) -> list[System]:
     """One file, or one for each seed."""
     files = _by_seed(entry.answers, entry) if isinstance(entry.answers, dict) else _by_pattern(entry.answers, entry)
-    name = entry.label or (_name(entry.answers) if isinstance(entry.answers, str) else "")
+    name = entry.label or (_name_answers(entry.answers) if isinstance(entry.answers, str) else "")
     if not name:
         raise InputError("these answers need a label", place="label", remedy='for example label = "gru"')
     for seed in files:
@@ -163,7 +418,7 @@ def _by_seed(files: Mapping[str, str], entry: ContenderEntry) -> dict[str, str]:
     return dict(files)
 
 
-def _name(pattern: str) -> str:
+def _name_answers(pattern: str) -> str:
     return Path(pattern.replace(SEED, "")).stem.rstrip("-_.")
 
 
@@ -183,7 +438,7 @@ def _answers_entry(row: Mapping[str, Any]) -> dict[str, Any]:
 def _retriever_rows(entry: ContenderEntry) -> list[System]:
     """A function of one's own, or a search endpoint."""
     check_no_secrets({"retriever": entry.retriever}, "")
-    settings, name = _settings(entry.retriever)
+    settings, name = _read_retriever(entry.retriever)
     options = {key: value for key, value in settings.items() if key != "kind"} | entry.options
     RETRIEVERS.check_options(settings["kind"], options)
     RETRIEVERS.get(settings["kind"]).check(**options)
@@ -191,7 +446,7 @@ def _retriever_rows(entry: ContenderEntry) -> list[System]:
     return [RetrieverRow(label, label, retriever={"kind": settings["kind"], **options}, field=entry.field)]
 
 
-def _settings(given: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+def _read_retriever(given: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     """The settings with the kind of retriever, and what the row is called where it has no label."""
     if isinstance(given, str):
         if reference := file_reference(given):
@@ -207,14 +462,14 @@ def _settings(given: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     if "kind" in given:  # another package's
         return dict(given), str(given["kind"])
     if "url" in given:
-        return {"kind": "http", **given}, _host(str(given["url"]))
+        return {"kind": "http", **given}, _read_host(str(given["url"]))
     if "file" in given:
         return {"kind": "function", **given}, str(given.get("function") or PurePath(str(given["file"])).stem)
     forms = '"file:mine.py:search" for a function, or { url = "http://…", body = …, ids = … }'
     raise InputError("a retriever needs a url or a file", place="retriever", remedy=forms)
 
 
-def _host(url: str) -> str:
+def _read_host(url: str) -> str:
     try:
         return urlsplit(url).hostname or "http"
     except ValueError:  # it is refused by what checks it
@@ -252,8 +507,8 @@ KEYS = {
                 *("prompt", "rerank"),
             }
         ),
-        provider_rows,
-        provider_entry,
+        _provider_rows,
+        _provider_entry,
     ),
     "ranker": Key("lexical ranker", frozenset({"field", "options", "chunking", "rerank"}), _ranker_rows, _ranker_entry),
     "answers": Key("file of answers", frozenset({"seeds"}), _answers_rows, _answers_entry),
@@ -264,7 +519,7 @@ KEYS = {
 
 def fusion_of(entry: FusionEntry, contenders: Sequence[System]) -> Fused:
     """The row of a [[fusion]]."""
-    parts = tuple(_row_called(name, contenders).label for name in entry.of)
+    parts = tuple(_find_row(name, contenders).label for name in entry.of)
     fusion = Fusion(parts, tuple(entry.weights) or (1.0,) * len(parts), entry.c, entry.top_n, entry.method)
     label = entry.label or "+".join(entry.of) + ("" if entry.method == "rrf" else f"@{entry.method}")
     return Fused(label, label, fusion=fusion)
@@ -272,7 +527,7 @@ def fusion_of(entry: FusionEntry, contenders: Sequence[System]) -> Fused:
 
 def rerank_of(entry: RerankEntry, contenders: Sequence[System]) -> System:
     """The row of a [[rerank]], or of `rerank` in a contender."""
-    first = _row_called(entry.of, contenders)
+    first = _find_row(entry.of, contenders)
     if entry.depth < 1:
         raise InputError("must be at least 1", place="depth")
     provider, options = entry.provider, dict(entry.options)
@@ -299,7 +554,7 @@ def within(entry: RerankEntry, rows: Sequence[System]) -> list[RerankEntry]:
     return [msgspec.structs.replace(entry, of=row.label) for row in rows]
 
 
-def _row_called(name: str, contenders: Sequence[System]) -> System:
+def _find_row(name: str, contenders: Sequence[System]) -> System:
     """By its label; a shorter name will do where only one row has it."""
     matching = [c for c in contenders if c.label == name] or [c for c in contenders if name in c.names]
     if len(matching) != 1:

@@ -15,7 +15,7 @@ from bakeoff.systems.base import System
 Row = TypeVar("Row", bound=System)
 
 
-def called(wanted: Sequence[str], names: Mapping[str, set[str]]) -> list[str]:
+def match_labels(wanted: Sequence[str], names: Mapping[str, set[str]]) -> list[str]:
     """The labels of the contenders that have any of these names; all where none is given. The rule of `--contender`."""
     for name in wanted:
         if not any(name in known for known in names.values()):
@@ -24,7 +24,7 @@ def called(wanted: Sequence[str], names: Mapping[str, set[str]]) -> list[str]:
     return [label for label, known in names.items() if not wanted or known & set(wanted)]
 
 
-def one_called(name: str, names: Mapping[str, set[str]], place: str = "baseline") -> str:
+def match_label(name: str, names: Mapping[str, set[str]], place: str = "baseline") -> str:
     """The label of the only contender that has this name."""
     if name in names:
         return name

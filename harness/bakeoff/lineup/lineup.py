@@ -21,7 +21,7 @@ from bakeoff.evaluation.measures import Measure, primary_measure
 from bakeoff.lineup.checks import check_labels, check_name, check_no_password, check_no_secrets, check_settings
 from bakeoff.lineup.entries import DEFAULT_MEASURES, Category, EngineEntry, LineupFile, RerankEntry, TaskEntry
 from bakeoff.lineup.keys import contenders_of, fusion_of, rerank_of, table_of, unset_row, unset_rows, within
-from bakeoff.lineup.labels import called, one_called, with_unique_labels
+from bakeoff.lineup.labels import match_label, match_labels, with_unique_labels
 from bakeoff.lineup.variables import Unset, fill_lineup
 from bakeoff.search.stores import STORES
 from bakeoff.systems.base import System
@@ -98,7 +98,7 @@ class Lineup:
         """Reads and checks a file; an error names the file and the place in it."""
         path = Path(path)
         try:
-            return _checked(*read_lineup_file(path), path)
+            return _build_lineup(*read_lineup_file(path), path)
         except InputError as error:
             if error.file is not None:
                 raise
@@ -107,13 +107,13 @@ class Lineup:
     def __repr__(self) -> str:
         return f"Lineup({self.name!r}: {some([contender.label for contender in self.contenders], 10)})"
 
-    def narrowed(self, only: Sequence[str] = (), stores: Sequence[str] = ()) -> Lineup:
+    def narrow(self, only: Sequence[str] = (), stores: Sequence[str] = ()) -> Lineup:
         """The contenders that match any of the given names (label, provider, ranker or model) and stores."""
         kept = self.contenders
         if only:
-            labels = set(called(only, {contender.label: contender.names for contender in self.contenders}))
+            labels = set(match_labels(only, {contender.label: contender.names for contender in self.contenders}))
             named = [contender for contender in kept if contender.label in labels]
-            parts = _needed(named, self.contenders)
+            parts = _collect_parts(named, self.contenders)
             kept = tuple(contender for contender in kept if contender in named or contender.label in parts)
         if stores:
             for name in stores:
@@ -128,7 +128,7 @@ class Lineup:
         """With the incumbent that has this name; itself without one."""
         if not name:
             return self
-        return replace(self, baseline=one_called(name, {one.label: one.names for one in self.contenders}))
+        return replace(self, baseline=match_label(name, {one.label: one.names for one in self.contenders}))
 
     def per_task(self) -> list[Lineup]:
         """One line-up for each of several tasks; itself where there is only one."""
@@ -138,7 +138,7 @@ class Lineup:
             replace(
                 self,
                 name=_result_name(self.name, _task_name(entry)),
-                task=_named(entry),
+                task=_name_task(entry),
                 role=entry.role,
                 tasks=(),
             )
@@ -195,7 +195,7 @@ def _result_name(lineup: str, task: str) -> str:
     return f"{lineup}-{task}"
 
 
-def _named(entry: TaskEntry) -> str | dict[str, Any]:
+def _name_task(entry: TaskEntry) -> str | dict[str, Any]:
     return entry.task if isinstance(entry.task, str) else {**entry.task, "name": _task_name(entry)}
 
 
@@ -215,7 +215,7 @@ def _check_tasks(content: LineupFile, lineup: str, labels: Sequence[str]) -> Non
                 raise InputError(f"no contender is called {name!r}", place="bases", remedy=nearest(name, list(labels)))
 
 
-def _needed(named: Sequence[System], everyone: Sequence[System]) -> set[str]:
+def _collect_parts(named: Sequence[System], everyone: Sequence[System]) -> set[str]:
     """The rows that these are made of, and those that these are made of."""
     labels = {contender.label for contender in named}
     while more := {part for c in everyone if c.label in labels for part in c.made_of} - labels:
@@ -242,7 +242,7 @@ def _within(place: str) -> Iterator[None]:
         raise InputError(error.problem, place=inner, remedy=error.remedy) from None
 
 
-def _checked(content: LineupFile, unset: Unset, path: Path) -> Lineup:
+def _build_lineup(content: LineupFile, unset: Unset, path: Path) -> Lineup:
     if not content.contender:
         raise InputError("there is no [[contender]]", place="contender", remedy="name at least one")
     name = content.name or path.stem

@@ -181,7 +181,7 @@ class Embeddings:
         key = row.shares
         if key not in self._corpora:
             try:
-                self._corpora[key] = self._embedded(row)
+                self._corpora[key] = self._embed(row)
             except Exception as error:  # whatever a provider raises is its row's reason
                 self._corpora[key] = error
         corpus = self._corpora[key]
@@ -200,7 +200,7 @@ class Embeddings:
         """Whether it learns here, for nothing, from a sample that the shards, made of all documents, can't know."""
         return self.settings.sample_documents is not None and isinstance(provider, Fitted) and provider.local
 
-    def _embedded(self, row: EmbeddingRow) -> EmbeddedCorpus:
+    def _embed(self, row: EmbeddingRow) -> EmbeddedCorpus:
         settings = self.settings
         if (reason := row.lacks()) and not settings.offline:
             raise Unavailable(reason)

@@ -170,7 +170,7 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent, grading: Gra
     ids = [query.id for query in task.queries]
     answers = {scored.contender.label: scored.rankings for scored in outcome.ran}
     depth = max((measure.k for measure in measures if measure.k), default=10)
-    joined = {label: join(_matched(rankings), task.judgments, ids) for label, rankings in answers.items()}
+    joined = {label: join(_drop_fill(rankings), task.judgments, ids) for label, rankings in answers.items()}
     scored = {row.contender.label: row.scores for row in outcome.ran}
     relevant = {query: sum(grade >= task.rel for grade in task.judgments.get(query, {}).values()) for query in ids}
     graded = sum(len(grades) for grades in task.judgments.values())
@@ -179,14 +179,14 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent, grading: Gra
         score_queries(joined["bm25"], [primary], task.rel)[primary].mean()
     )  # what follows by id alone is no word's
     texts = {document.id: f"{document.title}\n{document.text}" for document in task.documents}
-    unnoticed, between = _unnoticed({label: scores[primary] for label, scores in scored.items()})
+    unnoticed, between = _find_unnoticed_gap({label: scores[primary] for label, scores in scored.items()})
     return Health(
         **msgspec.structs.asdict(text_health(task)),
         documents=len(task.documents),
         queries=len(ids),
         judged=graded,
         judged_share=graded / (len(ids) * len(task.documents)),
-        judged_top=_judged_share([ranked.grades[:, :depth] for ranked in joined.values()]),
+        judged_top=_measure_judged_share([ranked.grades[:, :depth] for ranked in joined.values()]),
         pooled=None if grading.pool is None else len(grading.pool),
         open_pairs=sum(document not in task.judgments.get(query, {}) for query, document in grading.pool or ()),
         grade_command=grading.command,
@@ -197,13 +197,13 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent, grading: Gra
         ceilings=[_ceiling(measure, task, scales, scored["bm25"]) for measure in measures],
         primary=str(primary),
         lexical=words / oracle if oracle else None,
-        shared_words=_shared_words(task, texts),
+        shared_words=_measure_shared_words(task, texts),
         unnoticed_below=unnoticed,
         unnoticed_between=between,
     )
 
 
-def _matched(rankings: Mapping[str, Ranking]) -> dict[str, Ranking]:
+def _drop_fill(rankings: Mapping[str, Ranking]) -> dict[str, Ranking]:
     """Without what a ranker filled up with: that says nothing about words."""
     return {query: ranking.cut(len(ranking.found)) for query, ranking in rankings.items()}
 
@@ -218,13 +218,13 @@ def _ceiling(measure: Measure, task: Task, scales: Mapping[str, Scores], words: 
     )
 
 
-def _judged_share(tops: Sequence[Grades]) -> float:
+def _measure_judged_share(tops: Sequence[Grades]) -> float:
     """Of the documents that came back, how many have a grade; all where nothing came back."""
     returned = sum(int(np.count_nonzero(top != NO_DOCUMENT)) for top in tops)
     return sum(int(np.count_nonzero(top >= 0)) for top in tops) / returned if returned else 1.0
 
 
-def _unnoticed(scores: Mapping[str, Values]) -> tuple[float | None, str]:
+def _find_unnoticed_gap(scores: Mapping[str, Values]) -> tuple[float | None, str]:
     """Of the best of these and its nearest rival that differs, as a run says it of its own."""
     best, *others = sorted(scores, key=lambda label: -float(scores[label].mean()))
     for rival in others:
@@ -234,7 +234,7 @@ def _unnoticed(scores: Mapping[str, Values]) -> tuple[float | None, str]:
     return None, ""
 
 
-def _shared_words(task: Task, texts: Mapping[str, str]) -> float | None:
+def _measure_shared_words(task: Task, texts: Mapping[str, str]) -> float | None:
     """How many of a query's words occur in a relevant document, on average over queries and their documents."""
     shares = [
         np.mean([overlap(query.text, texts[document]) for document in relevant])

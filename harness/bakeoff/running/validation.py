@@ -55,12 +55,12 @@ def check_rows(lineup: Lineup, task: Task) -> Iterator[Checked]:
     embeddings, kept = Embeddings(task, 1, Settings(), lineup.folder), dict[str, EmbeddingRow]()
     try:
         for contender in lineup.contenders:
-            yield _checked(contender, embeddings, kept)
+            yield _check(contender, embeddings, kept)
     finally:
         embeddings.close()
 
 
-def _checked(contender: System, embeddings: Embeddings, kept: dict[str, EmbeddingRow]) -> Checked:
+def _check(contender: System, embeddings: Embeddings, kept: dict[str, EmbeddingRow]) -> Checked:
     if contender.unset:
         return Checked(contender.label, missing=contender.unset)
     try:
@@ -134,10 +134,10 @@ def examine(names: Sequence[str]) -> Iterator[Finding]:
         elif adapter.by_id:
             yield Finding(name, adapter.default_model)  # it reads files that a line-up names
         else:
-            yield _tried(PROVIDERS.create(name))
+            yield _try_out(PROVIDERS.create(name))
 
 
-def _tried(provider: Provider) -> Finding:
+def _try_out(provider: Provider) -> Finding:
     try:
         provider.ready()
         if isinstance(provider, Fitted):

@@ -96,7 +96,7 @@ def _nearest(
             np.greater(products, best[number].threshold, out=better)
             best[number].offer(np.flatnonzero(better), products, start)
         advance(end - start)
-    found, similarities = (np.concatenate(arrays) for arrays in zip(*(one.sorted() for one in best), strict=True))
+    found, similarities = (np.concatenate(arrays) for arrays in zip(*(one.sort() for one in best), strict=True))
     return found, similarities
 
 
@@ -172,9 +172,9 @@ class _Best:
         if self._count >= 2 * self.k * self.queries and len(self._candidates) > 1:
             self._settle()
 
-    def sorted(self) -> tuple[Rows, Similarities]:
+    def sort(self) -> tuple[Rows, Similarities]:
         """Best first; equal ones stay in the order of their rows."""
-        query, rows, scores, place = self._laid_out()
+        query, rows, scores, place = self._lay_out()
         wide = np.full((self.queries, int(place.max()) + 1), -np.inf, dtype=np.float32)
         wide[query, place] = scores
         numbers = np.zeros(wide.shape, dtype=np.int64)
@@ -183,7 +183,7 @@ class _Best:
         return np.take_along_axis(numbers, order, axis=1), np.take_along_axis(wide, order, axis=1)
 
     def _settle(self) -> None:
-        query, rows, scores, place = self._laid_out()
+        query, rows, scores, place = self._lay_out()
         wide = np.full((self.queries, int(place.max()) + 1), -np.inf, dtype=np.float32)
         wide[query, place] = scores
         self.threshold = _kth(wide, self.k)
@@ -191,7 +191,7 @@ class _Best:
         self._candidates = [(query[kept], rows[kept], scores[kept])]
         self._count = int(np.count_nonzero(kept))
 
-    def _laid_out(self) -> tuple[NDArray[np.int16], Rows, Similarities, Rows]:
+    def _lay_out(self) -> tuple[NDArray[np.int16], Rows, Similarities, Rows]:
         """All candidates by query, and each one's place among those of its query."""
         query, rows, scores = (np.concatenate(parts) for parts in zip(*self._candidates, strict=True))
         order = np.argsort(query, kind="stable")

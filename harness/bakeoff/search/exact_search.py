@@ -113,7 +113,7 @@ class ExactSearch(ExactRankings):
                 places, scores = self.nearest(np.stack([self.queries[query.id] for query in part]), vectors, size)
                 for row, query in enumerate(part):
                     hits = Hits([ids[place] for place in places[row]], scores[row].tolist())
-                    ranking = self.index.settled(hits, size, query.excluded)
+                    ranking = self.index.settle(hits, size, query.excluded)
                     if ranking is None:
                         unsettled.append(query)
                     else:

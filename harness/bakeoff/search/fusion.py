@@ -56,7 +56,7 @@ class Fusion:
             raise InputError(f"top_n is {self.top_n}", place="top_n", remedy="give 1 or more, or leave it out")
 
 
-def weighted_rrf(
+def fuse_by_rrf(
     rankings: Sequence[Ranking], weights: Sequence[float], c: float = 60.0, top_n: int | None = None
 ) -> Ranking:
     """RRF(d) = Σ w / (c + rank of d), ranks from 1. A ranking adds 0 that lacks d, filled up with it, or cut it off."""
@@ -73,23 +73,23 @@ def fuse(rankings: Sequence[Ranking], fusion: Fusion, weights: Sequence[float] |
 
 
 def _by_ranks(rankings: Sequence[Ranking], weights: Sequence[float], fusion: Fusion) -> Ranking:
-    return weighted_rrf(rankings, weights, fusion.c, fusion.top_n)
+    return fuse_by_rrf(rankings, weights, fusion.c, fusion.top_n)
 
 
-def _by_scores(normalised: Normalise) -> Method:
+def _by_scores(normalise: Normalise) -> Method:
     """A weighted sum of normalised scores; what a ranking was filled up with has none, and moves no scale."""
 
-    def fused(rankings: Sequence[Ranking], weights: Sequence[float], fusion: Fusion) -> Ranking:
+    def fuse_scores(rankings: Sequence[Ranking], weights: Sequence[float], fusion: Fusion) -> Ranking:
         scores: dict[str, float] = {document: 0.0 for ranking in rankings for document in ranking.found[: fusion.top_n]}
         for ranking, weight in zip(rankings, weights, strict=True):
             ids = ranking.found[: fusion.top_n]
-            values, absent = normalised(np.array(ranking.scores[: len(ids)], dtype=np.float64))
+            values, absent = normalise(np.array(ranking.scores[: len(ids)], dtype=np.float64))
             held = dict(zip(ids, values.tolist(), strict=True))
             for document in scores:
                 scores[document] += weight * held.get(document, absent)
         return ordered((document, round(score, RRF_DIGITS)) for document, score in scores.items())
 
-    return fused
+    return fuse_scores
 
 
 def _min_max(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:

@@ -60,7 +60,7 @@ class Index:
         """The numbers of a document's chunks, which follow one another."""
         return self._owned.of(document)
 
-    def known(self, documents: Sequence[str]) -> set[str]:
+    def find_known(self, documents: Sequence[str]) -> set[str]:
         """Those of these documents that the corpus has."""
         return self._owned.among(documents)
 
@@ -142,7 +142,7 @@ class Index:
         `excluding` is the document that asks: it has no place in its own ranking.
         """
         asked = self.fetch_size(excluding)
-        while (ranking := self.settled(hits, asked, excluding)) is None:
+        while (ranking := self.settle(hits, asked, excluding)) is None:
             asked = self.wider(hits)
             wider = more(asked)
             if len(wider.ids) <= len(hits.ids):
@@ -155,14 +155,14 @@ class Index:
         """How many chunks to ask for where these were too few."""
         return min(len(self.ids), 2 * len(hits.ids))
 
-    def settled(self, hits: Hits, asked: int, excluding: str = "") -> Ranking | None:
+    def settle(self, hits: Hits, asked: int, excluding: str = "") -> Ranking | None:
         """The ranking, if no chunk beyond these can change it; fewer than were asked for are all that there are."""
         scores = [round(score, SIMILARITY_DIGITS) for score in hits.scores]
         best = document_scores(hits.ids, scores, self.owners_of(hits.ids), self.parents, self.top)
         best.pop(excluding, None)
         complete = len(hits.ids) >= len(self.ids) or len(hits.ids) < asked
         partial = self._at_most(best, hits.ids, min(scores)) if self.parents == "mean" and not complete else {}
-        ranking = ordered(_rounded(best | partial), self.depth)
+        ranking = ordered(_round_scores(best | partial), self.depth)
         reached = complete or (len(ranking) == self.depth and min(scores) < ranking.scores[-1])
         return ranking if reached and not any(document in partial for document in ranking.ids) else None
 
@@ -172,6 +172,6 @@ def _usual(sizes: Sequence[int]) -> int:
     return min(max(sizes), FAR_ABOVE * math.ceil(sum(sizes) / len(sizes)))
 
 
-def _rounded(scores: Mapping[str, float]) -> list[tuple[str, float]]:
+def _round_scores(scores: Mapping[str, float]) -> list[tuple[str, float]]:
     """Means and sums of equal chunks are equal, whatever the order in which they were added."""
     return [(document, round(score, SIMILARITY_DIGITS)) for document, score in scores.items()]

@@ -32,7 +32,7 @@ class Variant:
         """What one vector takes, without any index around it."""
         return (self.dimensions or dimensions) * _BITS[self.precision] / 8
 
-    def fitted(self, documents: Vectors | VectorRows) -> FittedVariant:
+    def fit(self, documents: Vectors | VectorRows) -> FittedVariant:
         """Learns what it needs from the documents: int8 takes each dimension's range from them."""
         if self.dimensions is not None and self.dimensions > documents.shape[1]:
             raise InputError(
@@ -59,18 +59,18 @@ class FittedVariant:
             return vectors
         return vectors.changed(self.documents, self.variant.dimensions or vectors.dimensions)
 
-    def unrounded(self, vectors: VectorRows) -> VectorRows:
+    def truncate(self, vectors: VectorRows) -> VectorRows:
         """All documents in their dimensions, for a store that rounds by itself."""
         return replace(self, variant=Variant(self.variant.dimensions)).corpus(vectors)
 
     def documents(self, vectors: Vectors) -> Vectors:
         """As they would come back from a store of this precision."""
-        kept = _truncated(vectors, self.variant.dimensions)
+        kept = _truncate(vectors, self.variant.dimensions)
         match self.variant.precision:
             case "float32":
                 return kept
             case "int8":
-                return unit(self._rounded(kept), "an int8 variant")
+                return unit(self._round(kept), "an int8 variant")
             case "binary":
                 return _signs(kept)
             case _:
@@ -78,10 +78,10 @@ class FittedVariant:
 
     def queries(self, vectors: Vectors) -> Vectors:
         """Queries stay float against int8 (as stores do it), and become signs against binary: Hamming distance."""
-        kept = _truncated(vectors, self.variant.dimensions)
+        kept = _truncate(vectors, self.variant.dimensions)
         return _signs(kept) if self.variant.precision == "binary" else kept
 
-    def _rounded(self, vectors: Vectors) -> Vectors:
+    def _round(self, vectors: Vectors) -> Vectors:
         """The middle of the step that a value falls into, dimension by dimension."""
         span = np.where(self.high > self.low, self.high - self.low, 1.0)
         codes = np.clip(np.floor((vectors - self.low) / span * _STEPS), 0, _STEPS)
@@ -91,11 +91,11 @@ class FittedVariant:
 def _range(documents: Vectors | VectorRows, dimensions: int | None) -> tuple[Vectors, Vectors]:
     """The smallest and the largest value of each dimension, a block at a time."""
     parts = (block for _, block in documents.blocks()) if isinstance(documents, VectorRows) else (documents,)
-    ranges = [(kept.min(axis=0), kept.max(axis=0)) for kept in (_truncated(part, dimensions) for part in parts)]
+    ranges = [(kept.min(axis=0), kept.max(axis=0)) for kept in (_truncate(part, dimensions) for part in parts)]
     return np.min([low for low, _ in ranges], axis=0), np.max([high for _, high in ranges], axis=0)
 
 
-def _truncated(vectors: Vectors, dimensions: int | None) -> Vectors:
+def _truncate(vectors: Vectors, dimensions: int | None) -> Vectors:
     """The first dimensions, brought to unit length again (Matryoshka models are trained for this)."""
     if dimensions is None or dimensions == vectors.shape[1]:
         return vectors

@@ -77,7 +77,7 @@ class Dense(StoreRow):
         provider = run.embedder(self).provider
         store, documents = STORES.get(self.store), len(run.index(self).chunks)
         dimensions = self.variant.dimensions or provider.card.dimensions
-        held = store.holding(self.variant.precision, self.filled_store_options())
+        held = store.holding(self.variant.precision, self.fill_store_options())
         store.check(dimensions=dimensions, documents=documents, **held.options)
         provider.ready()
 
@@ -88,11 +88,11 @@ class Dense(StoreRow):
         if missing and not run.offline:
             raise Unavailable(missing)
         embedder, whole = run.of(self)
-        variant = self.variant.fitted(whole)
+        variant = self.variant.fit(whole)
         vectors = variant.corpus(whole)
         dimensions = vectors.dimensions
         scratch.mkdir()
-        held = STORES.get(self.store).holding(self.variant.precision, self.filled_store_options())
+        held = STORES.get(self.store).holding(self.variant.precision, self.fill_store_options())
         hybrid = {"search": self.search} if self.search else {}
         store = STORES.create(self.store, dimensions=dimensions, folder=scratch, **held.options, **hybrid)
         run.place(store)
@@ -107,7 +107,7 @@ class Dense(StoreRow):
                     each = Variant(dimensions, held.precision).bytes_each(dimensions)
                     check_room(scratch, int(each * len(vectors)), "vectors")
                 # An engine with bytes of its own makes them from the vectors; others get what such bytes stand for.
-                stored = variant.unrounded(whole) if held.precision == "int8" else vectors
+                stored = variant.truncate(whole) if held.precision == "int8" else vectors
                 if isinstance(store, HybridStore) and hybrid:
                     added = _fill(store, index, stored)
                 else:
@@ -126,7 +126,7 @@ class Dense(StoreRow):
             index_bytes=index_bytes,
             dimensions=dimensions,
             vector_bytes=Variant(dimensions, held.precision).bytes_each(dimensions),
-            notes=tuple(note for note in (held.note, store.left_out_note()) if note),
+            notes=tuple(note for note in (held.note, store.note_left_out()) if note),
         )
         return Prepared(self, searcher, build, embedder)
 

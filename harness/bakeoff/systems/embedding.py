@@ -15,6 +15,7 @@ from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import ModelCard, Provider, Role, Vectors
 from bakeoff_providers.errors import Unavailable
 from bakeoff_providers.keys import filled
+from bakeoff_providers.needs import Plugin
 from bakeoff_providers.own import Own
 from bakeoff_providers.registry import Registry
 
@@ -80,14 +81,14 @@ class EmbeddingRow(ChunkedRow):
         """Its provider; files that its options name are looked for beside the line-up."""
         if self.unset:
             raise Unavailable(self.unset)
-        options = resolve_paths(self.provider, self._filled_options(), folder)
+        options = resolve_paths(self.provider, self._fill_options(), folder)
         if isinstance(self.live, Provider):
             return self.live
         if self.live is not None:
             options["target"] = self.live
         return PROVIDERS.create(self.provider, **({"model": self.model} if self.model else {}), **options)
 
-    def _filled_options(self) -> dict[str, Any]:
+    def _fill_options(self) -> dict[str, Any]:
         """With the environment's values; code of one's own fills in what it gets, as its cache key must not hold it."""
         own = issubclass(PROVIDERS.get(self.provider), Own)
         declared = {option.name for option in PROVIDERS.options(self.provider)} if own else set(self.options)
@@ -158,9 +159,10 @@ class StoreRow(EmbeddingRow):
 
     def lacks_store(self) -> str | None:
         """Its library, its address or its key."""
-        return self.stores().get(self.store).missing(**self.filled_store_options())
+        store: type[Plugin] = self.stores().get(self.store)
+        return store.missing(**self.fill_store_options())
 
-    def filled_store_options(self) -> dict[str, Any]:
+    def fill_store_options(self) -> dict[str, Any]:
         """With the environment's values, which no result may hold."""
         return {key: filled(value, secret=False) for key, value in self.store_options.items()}
 
@@ -182,7 +184,7 @@ class EmbeddingSearcher(Searcher):
 
     def prefetch(self, queries: Sequence[Query]) -> None:
         """All but the first few, untimed: nobody wants to wait for 300 requests for a latency."""
-        rest = queries[timed_alone(self.embedder) :]
+        rest = queries[count_timed_alone(self.embedder) :]
         for role in Role:
             texts = [self._query_text(query) for query in rest if _role(query) is role]
             texts = [text for text in texts if text not in self._vectors]
@@ -227,7 +229,7 @@ def resolve_paths(provider: str, options: Mapping[str, Any], folder: Path) -> di
     return {key: str(folder / Path(value).expanduser()) if key in paths else value for key, value in options.items()}
 
 
-def timed_alone(embedder: Embedder) -> int:
+def count_timed_alone(embedder: Embedder) -> int:
     """How many queries are asked one by one, for the sake of their latency."""
     return TIMED_FREE if embedder.asks_anew else max(TIMED_PAID, embedder.time_hosted)
 

@@ -133,7 +133,7 @@ class ExistingSearcher(EmbeddingSearcher):
     def _ranking(self, hits: Hits, query: Query) -> Ranking:
         filters = conditions(query.where) if query.where else ()
         best: dict[str, float] = {}
-        known = self.index.known(hits.ids)
+        known = self.index.find_known(hits.ids)
         for document, score in zip(hits.ids, hits.scores, strict=True):
             if np.isnan(score):
                 raise StoreError(f"the index answered NaN as the score of {document!r}")

@@ -92,7 +92,7 @@ class Additions:
     def __init__(self) -> None:
         self.warnings: list[Fact] = []
 
-    def made(self, part: Part, make: Callable[[], T], otherwise: T) -> T:
+    def attempt(self, part: Part, make: Callable[[], T], otherwise: T) -> T:
         """What `make` answers, or `otherwise` where it fails."""
         try:
             return make()

@@ -27,7 +27,7 @@ from bakeoff.embedding.corpus_chunks import TextsById, WholeTexts, in_blocks
 from bakeoff.embedding.space import Space
 from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.search.answer import Answer, Searcher, Timed
-from bakeoff.search.rerankers import RERANKERS, Reranker, checked
+from bakeoff.search.rerankers import RERANKERS, Reranker, check_scores
 from bakeoff.systems.base import FieldRow, Identity, Plan, Prepared, Ready, RunContext, count_parts
 from bakeoff.systems.failures import adapter_work, reason_of
 
@@ -141,7 +141,7 @@ class RerankedSearcher(Searcher):
         if kept.texts:
             tokens = self.space.tokens_of(places[places >= 0])
             unknown = list(compress(kept.texts, tokens == 0))
-            about = float(tokens.sum(dtype=np.float64)) + _estimated(query, unknown)
+            about = float(tokens.sum(dtype=np.float64)) + _estimate_tokens(query, unknown)
             self._account.add(Usage(tokens=about, estimated=bool(unknown)))
             self._remember(query, kept.texts, self.space.take(places[places >= 0]))
         return len(kept.texts)
@@ -158,14 +158,16 @@ class RerankedSearcher(Searcher):
             name=reranker.model,
             local=reranker.local,
             lacks=lambda _: f"the scores of {reranker.model} are",
-            estimate=lambda documents: (_estimated(query, documents), 0.0),
+            estimate=lambda documents: (_estimate_tokens(query, documents), 0.0),
             price=lambda tokens: 0.0 if reranker.local else reranker.cost(tokens[0], 1),
             send=send,
-            read=lambda answer, documents: np.array([checked(answer, documents, reranker.model).scores], np.float32).T,
+            read=lambda answer, documents: (
+                np.array([check_scores(answer, documents, reranker.model).scores], np.float32).T
+            ),
         )
 
 
-def _estimated(query: str, documents: Sequence[str]) -> float:
+def _estimate_tokens(query: str, documents: Sequence[str]) -> float:
     """Tokens of these pairs: a server reads the query with each document."""
     return len(documents) * estimated_tokens([query]) + estimated_tokens(documents)
 

@@ -77,7 +77,7 @@ def read_truth(path: Path, queries: Collection[str], documents: Collection[str])
     return truth, notes
 
 
-def laid_over(task: Task, path: Path) -> Task:
+def overlay_grades(task: Task, path: Path) -> Task:
     """The task with the grades of this file; they count where the task's own format has a grade of the same pair."""
     truth, notes = read_truth(path, {query.id for query in task.queries}, set(document_ids(task.documents)))
     merged = {query: {**grades, **truth.grades.get(query, {})} for query, grades in task.judgments.items()}

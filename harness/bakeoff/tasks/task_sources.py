@@ -23,8 +23,8 @@ from bakeoff.core.toml_values import toml_value
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.systems.embedding import EmbeddingRow
 from bakeoff.tasks.formats import FORMATS
-from bakeoff.tasks.formats.source_tables import taken
-from bakeoff.tasks.formats.table_columns import COLUMNS, columns_of, completed_labels, found_columns
+from bakeoff.tasks.formats.source_tables import describe_columns
+from bakeoff.tasks.formats.table_columns import COLUMNS, columns_of, complete_labels, find_columns
 from bakeoff.tasks.formats.tables import JSON_LINES, READERS
 from bakeoff.tasks.ground_truth import FILE, GRADES, rel_line
 from bakeoff.tasks.load import load_task
@@ -136,13 +136,13 @@ def source_of_files(files: Files, base: Path) -> TaskSource:
     if _holds(files.documents, "articles"):
         return _native(paths, base, name)
     columns = {
-        table: found_columns(table, path, _given(files.columns, table), f"{table}.")
+        table: find_columns(table, path, _select_columns(files.columns, table), f"{table}.")
         for table, path in paths.items()
         if not _qrels(path)
     }
     labels = dict(files.grades)
     if "judgments" in columns:
-        labels = completed_labels(paths["judgments"], columns["judgments"]["grade"], files.grades)
+        labels = complete_labels(paths["judgments"], columns["judgments"]["grade"], files.grades)
     places = {table: _relative(path, base) for table, path in paths.items()}
     grades = {"grades": labels} if labels else {}
     metadata = [column for column in columns_of(files.documents) if column not in columns["documents"].values()]
@@ -150,11 +150,11 @@ def source_of_files(files: Files, base: Path) -> TaskSource:
     return TaskSource(
         name,
         options={"format": "tables", **places, **grades, "columns": columns},
-        taken={table: taken(named, others.get(table, ())) for table, named in columns.items()},
+        taken={table: describe_columns(named, others.get(table, ())) for table, named in columns.items()},
     )
 
 
-def _given(columns: Mapping[str, str], table: str) -> dict[str, str]:
+def _select_columns(columns: Mapping[str, str], table: str) -> dict[str, str]:
     """What the user says of one table: `documents.text=body`."""
     return {key.removeprefix(f"{table}."): name for key, name in columns.items() if key.startswith(f"{table}.")}
 

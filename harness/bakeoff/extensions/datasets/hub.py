@@ -68,7 +68,7 @@ def load(
     return task_of(
         name,
         **tables,
-        columns=BEIR_COLUMNS.named(columns),
+        columns=BEIR_COLUMNS.rename(columns),
         grades=grades,
         rel=rel,
         lenient=Leniency(
@@ -103,7 +103,7 @@ def _read(part: Part, base: Path, revision: str | None) -> Rows:
     except (OSError, RuntimeError) as error:
         raise Unavailable(f"{source}: {error}") from error
     except Exception as error:  # damaged tables and heads: its own errors share no base with those of its parsers
-        raise _damaged(error, source) from error
+        raise _explain_damage(error, source) from error
     return Rows.of(source, _rows(table, source))
 
 
@@ -114,9 +114,9 @@ def _rows(table: Any, source: str) -> Iterator[tuple[str, Row]]:
         for number, row in enumerate(table, start=1):
             yield f"row {number}", row
     except Exception as error:  # of the library; what a reader of these rows raises does not come by here
-        raise _damaged(error, f"{source}, row {number + 1}") from error
+        raise _explain_damage(error, f"{source}, row {number + 1}") from error
 
 
-def _damaged(error: Exception, place: str) -> InputError:
+def _explain_damage(error: Exception, place: str) -> InputError:
     why = " ".join(str(error.__cause__ or error).split()) or type(error).__name__
     return InputError(f"can't be read: {why}", place=place, remedy="repair its files, or fetch it again")

@@ -58,7 +58,7 @@ class Tokens(StoreRow):
             folder.mkdir()
         with adapter_work():
             embedded = embed_tokens(embedder.provider, texts, run.own_cache, vectors, run.progress)
-            store = TOKEN_STORES.create(self.store, folder=stored, **self.filled_store_options())
+            store = TOKEN_STORES.create(self.store, folder=stored, **self.fill_store_options())
             searcher = TokenSearcher(check_tokens(embedder.provider), index, store, embedded.rows)
             metadata = [index.fields(row) for row in range(len(index.ids))]
             _, nanoseconds = timed(lambda: store.fill(index.ids, embedded.rows, metadata))

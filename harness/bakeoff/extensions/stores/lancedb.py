@@ -17,7 +17,7 @@ from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, graph_bytes
 from bakeoff.search.stores.codes import bit_codes, bit_similarity
-from bakeoff.search.stores.existing import BLOCK, Existing, ExistingIndex, field_of, known, path_of
+from bakeoff.search.stores.existing import BLOCK, Existing, ExistingIndex, choose_name, field_of, path_of
 from bakeoff.search.stores.hybrid import POOL, C, HybridStore
 from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, Probes, SearchKind
 from bakeoff.search.variants import Precision
@@ -101,7 +101,7 @@ class LanceDB(HybridStore):
         self._covered = self._all_indexed()
 
     @classmethod
-    def quantised(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def quantise(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Bits in the column; bytes in the index, beside the column."""
         if precision == "binary":
             return {**options, "type": "bit", "index": "none"} if options.get("index", "none") == "none" else None
@@ -275,10 +275,10 @@ class ExistingLanceDB(ExistingIndex):
 
         connection = lancedb.connect(str(path_of(existing)))
         names = list(connection.table_names())
-        self._table = connection.open_table(known(self.collection, names, "table", "collection"))
+        self._table = connection.open_table(choose_name(self.collection, names, "table", "collection"))
         schema = self._table.schema
         lists = [field.name for field in schema if pyarrow.types.is_fixed_size_list(field.type)]
-        self.vector = known(self.vector, lists, "vector column", "vector")
+        self.vector = choose_name(self.vector, lists, "vector column", "vector")
         self._column, *self._fields = self.id.split(".")
         if self._column not in schema.names:
             raise InputError(f"there is no column {self._column!r}", place="id", remedy=f"one of: {schema.names}")

@@ -66,7 +66,7 @@ class Reranker(Plugin, Adapter, ABC):
         """Lets go of sessions and weights."""
 
 
-def checked(answer: Reranked, documents: Sequence[str], name: str) -> Reranked:
+def check_scores(answer: Reranked, documents: Sequence[str], name: str) -> Reranked:
     """The promise, enforced in one place."""
     with np.errstate(over="ignore"):
         scores = np.asarray(answer.scores, dtype=np.float32)

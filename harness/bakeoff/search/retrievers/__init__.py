@@ -33,7 +33,7 @@ class Retriever(Plugin, ABC):
         """Lets go of connections."""
 
 
-def scored(answer: Any) -> list[tuple[str, float]]:
+def pair_scores(answer: Any) -> list[tuple[str, float]]:
     """Pairs of id and score from pairs, from a dict, or from ids alone, whose order is then the ranking."""
     if isinstance(answer, Mapping):
         answer = list(answer.items())

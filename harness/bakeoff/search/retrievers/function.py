@@ -11,7 +11,7 @@ from bakeoff_providers.keys import filled, missing_variables
 from bakeoff_providers.shared_options import File, FunctionName
 
 from bakeoff.core.clock import timed
-from bakeoff.search.retrievers import Retriever, Scored, Unknown, scored
+from bakeoff.search.retrievers import Retriever, Scored, Unknown, pair_scores
 
 
 class Function(Retriever):
@@ -53,4 +53,4 @@ class Function(Retriever):
     def search(self, text: str, k: int) -> tuple[Scored, int]:
         """The call alone is timed."""
         answer, nanoseconds = timed(lambda: self._search(text, k))
-        return scored(answer), nanoseconds
+        return pair_scores(answer), nanoseconds

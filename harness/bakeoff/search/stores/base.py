@@ -103,7 +103,7 @@ class Store(Plugin, ABC):
         """Raises InputError for options that this many documents can't have, without building anything."""
 
     @classmethod
-    def quantised(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:  # noqa: ARG003
+    def quantise(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:  # noqa: ARG003
         """The options by which the engine keeps vectors in so few bits; None where it has no such type."""
         return None
 
@@ -112,7 +112,7 @@ class Store(Plugin, ABC):
         """How vectors of this precision are kept; where the engine has no such type, the row says so."""
         if precision == "float32":
             return Holding(options, precision)
-        native = cls.quantised(precision, options)
+        native = cls.quantise(precision, options)
         if native is None:
             return Holding(options, "float32", fact("no_such_precision", store=cls.label(options), precision=precision))
         if cls.keeps_originals(precision):
@@ -137,12 +137,12 @@ class Store(Plugin, ABC):
 
     def add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Mapping[str, Any]] | None = None) -> None:
         """Takes documents, replacing those it knows; afterwards they can be searched."""
-        units, fields = self._checked(ids, vectors, metadata)
+        units, fields = self._check_rows(ids, vectors, metadata)
         if len(ids):
             with self._failures_as_unavailable():
                 self._add(ids, units, fields)
 
-    def _checked(
+    def _check_rows(
         self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Mapping[str, Any]] | None
     ) -> tuple[Vectors, Sequence[Metadata]]:
         """What comes in, as `_add` takes it."""
@@ -153,16 +153,16 @@ class Store(Plugin, ABC):
         self._check_dimensions(vectors.shape[1])
         if len(set(ids)) < len(ids):
             raise InputError(f"{self.name}: there are duplicate ids in one call")
-        fields = [self._kept(document) for document in metadata] if metadata is not None else [{}] * len(ids)
+        fields = [self._keep_fields(document) for document in metadata] if metadata is not None else [{}] * len(ids)
         return _unit(np.ascontiguousarray(vectors, dtype=np.float32), ids), fields
 
-    def left_out_note(self) -> Fact | None:
+    def note_left_out(self) -> Fact | None:
         """What a reader of the row must know, if anything was left out."""
         if not self.left_out:
             return None
         return fact("refused_metadata", store=self.name, count=len(self.left_out), fields=sorted(self.left_out)[:SOME])
 
-    def _kept(self, metadata: Mapping[str, Any]) -> Metadata:
+    def _keep_fields(self, metadata: Mapping[str, Any]) -> Metadata:
         fields = filterable(metadata)
         refused = [field for field, value in fields.items() if not self.takes(field, value)]
         self.left_out.update(refused)
@@ -180,7 +180,7 @@ class Store(Plugin, ABC):
         With a filter the list is always full. Without one an approximate index may answer a shorter list than it
         could: that is part of what it loses, and is counted.
         """
-        vector = self._checked_query(vector)
+        vector = self._check_query(vector)
         try:
             return self._search(vector, k, self._conditions(where) if where else ())
         except self.failures as error:
@@ -196,7 +196,7 @@ class Store(Plugin, ABC):
                 )
         return filters
 
-    def _checked_query(self, vector: Vectors) -> Vectors:
+    def _check_query(self, vector: Vectors) -> Vectors:
         """At unit length."""
         self._check_dimensions(vector.shape[-1])
         square = float(vector.dot(vector))

@@ -112,7 +112,7 @@ def field_of(entry: Mapping[str, Any] | None, path: Sequence[str]) -> Any:
     return value
 
 
-def known(name: str, names: Sequence[str], what: str, place: str) -> str:
+def choose_name(name: str, names: Sequence[str], what: str, place: str) -> str:
     """The one that was named, or the only one there is."""
     if not name and len(names) == 1:
         return names[0]

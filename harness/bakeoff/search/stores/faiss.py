@@ -73,7 +73,7 @@ class FaissParts:
             inner = self._probing(selector, min(int(self.lists.nprobe * widen) + 1, int(self.lists.nlist)))
         else:
             inner = faiss.SearchParameters(sel=selector)
-        return self._wrapped(inner)
+        return self._wrap(inner)
 
     def exhaustive(self, selector: Any) -> tuple[Any, Any]:
         """An index and parameters that miss nothing that passes: a graph's own vectors, all lists, the originals."""
@@ -84,7 +84,7 @@ class FaissParts:
             storage = faiss.downcast_IndexBinary(self.graph.storage) if self.binary else self.graph.storage
             return storage, faiss.SearchParameters(sel=selector)
         if self.lists is not None:
-            return self.outer, self._wrapped(self._probing(selector, int(self.lists.nlist)))
+            return self.outer, self._wrap(self._probing(selector, int(self.lists.nlist)))
         return self.outer, self.parameters(selector, float(self.outer.ntotal))
 
     def _probing(self, selector: Any, probes: int) -> Any:
@@ -92,7 +92,7 @@ class FaissParts:
         kind = faiss.IVFPQSearchParameters if isinstance(self.lists, faiss.IndexIVFPQ) else faiss.SearchParametersIVF
         return kind(sel=selector, nprobe=probes)
 
-    def _wrapped(self, inner: Any) -> Any:
+    def _wrap(self, inner: Any) -> Any:
         faiss = self._faiss
         for part in reversed(self.all):
             if isinstance(part, faiss.IndexRefine):
@@ -180,7 +180,7 @@ class Faiss(NumberedStore):
             )
 
     @classmethod
-    def quantised(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def quantise(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Flat and HNSW have both forms, IVF that of bytes."""
         for plain, smaller in SMALLER[precision]:
             if match := re.fullmatch(plain, options.get("index", "Flat")):
@@ -289,14 +289,14 @@ class Faiss(NumberedStore):
     def _nearest(self, vector: Vectors, k: int) -> Neighbours:
         """Lists that were not probed and islands of a graph make it short: that is its loss, unless all are wanted."""
         if self._ids.dead:
-            return self._filtered(vector, k, ())
+            return self._search_filtered(vector, k, ())
         k = min(k, self._ids.numbers)
         labels, scores = self._query(self._index, vector, k, None)
         if len(labels) < k == self._ids.numbers:
-            return self._filtered(vector, k, ())
+            return self._search_filtered(vector, k, ())
         return labels, scores
 
-    def _filtered(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Neighbours:
+    def _search_filtered(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Neighbours:
         """Few are scanned; for many, the index looks as much further as the filter takes away."""
         mask = self._ids.mask(filters)
         passing = int(np.count_nonzero(mask))
@@ -304,7 +304,7 @@ class Faiss(NumberedStore):
         if not k:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         if not self._parts.selects:
-            return self._sifted(vector, k, mask)
+            return self._sift(vector, k, mask)
         selector = self._faiss.IDSelectorBitmap(np.packbits(mask, bitorder="little"))
         if passing > SCAN_BELOW and self._parts.widens:
             labels, scores = self._query(self._index, vector, k, self._parts.parameters(selector, len(mask) / passing))
@@ -313,7 +313,7 @@ class Faiss(NumberedStore):
         index, parameters = self._parts.exhaustive(selector)
         return self._query(index, vector, k, parameters)
 
-    def _sifted(self, vector: Vectors, k: int, mask: Any) -> Neighbours:
+    def _sift(self, vector: Vectors, k: int, mask: Any) -> Neighbours:
         """For the few kinds that can't skip while they search: ask for all, keep what passes."""
         labels, scores = self._query(self._index, vector, len(mask), None)
         keep = mask[labels]

@@ -186,7 +186,7 @@ class NumberedStore(Store):
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
         if not len(self._ids):
             return Hits([], [])
-        labels, scores = self._filtered(vector, k, filters) if filters else self._nearest(vector, k)
+        labels, scores = self._search_filtered(vector, k, filters) if filters else self._nearest(vector, k)
         return Hits(LazyIds(self._ids, labels), scores.tolist())
 
     def nearest(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> tuple[list[str], list[float]]:
@@ -194,7 +194,7 @@ class NumberedStore(Store):
         hits = self._search(vector, k, filters)
         return list(hits.ids), list(hits.scores)
 
-    def _filtered(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Neighbours:
+    def _search_filtered(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Neighbours:
         """Few are compared one by one; of many, enough are fetched that k should pass, and all compared if not."""
         mask = self._ids.mask(filters)
         passing = int(np.count_nonzero(mask))

@@ -81,12 +81,12 @@ def collect() -> list[Path]:
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         if folder not in _open:
             with contextlib.suppress(OSError):
-                if _collected(folder):
+                if _collect(folder):
                     removed.append(folder)
     return removed
 
 
-def _collected(folder: Path) -> bool:
+def _collect(folder: Path) -> bool:
     lock = folder / LOCK
     if not lock.exists():  # killed before it had a lock; one that is being made is younger
         if not _OURS.fullmatch(folder.name) or time.time() - folder.stat().st_mtime < ABANDONED:

@@ -102,7 +102,7 @@ def note_made(folder: Path, store: str, address: str, variable: str, **options: 
     by_variable = os.environ.get(variable, "") == address or secret_in_url(address) or "password" in address.lower()
     if not by_variable:
         options["url"] = address
-    write_json(folder / NOTE, Note(store=store, variable=variable, server=_shown(address), options=options))
+    write_json(folder / NOTE, Note(store=store, variable=variable, server=_format_address(address), options=options))
 
 
 def note_dropped(folder: Path) -> None:
@@ -127,7 +127,7 @@ def drop_left(note: Path) -> None:
         note.unlink(missing_ok=True)
         return
     address = left.options.get("url") or os.environ.get(left.variable, "")
-    if address and not stopping.stopped() and _shown(address) == left.server and _answers(address):
+    if address and not stopping.stopped() and _format_address(address) == left.server and _answers(address):
         with contextlib.suppress(Exception):  # whatever a client raises: the next run tries again
             stopping.in_time(lambda: _drop(left, note.parent), PATIENCE)
 
@@ -152,5 +152,5 @@ def _answers(address: str) -> bool:
     return True
 
 
-def _shown(address: str) -> str:
+def _format_address(address: str) -> str:
     return without_secrets(shown_url(address))

@@ -57,11 +57,11 @@ def _places(places: list[str]) -> Callable[[int], str]:
     """Where each row of a block is: of numbered ones no text is kept, as readers keep places as long as ids."""
     name, _, first = places[0].rpartition(" ")
     if first.isdecimal() and places == [f"{name} {number}" for number in range(int(first), int(first) + len(places))]:
-        return partial(_numbered, name, int(first))
+        return partial(_format_place, name, int(first))
     return places.__getitem__
 
 
-def _numbered(name: str, first: int, number: int) -> str:
+def _format_place(name: str, first: int, number: int) -> str:
     return f"{name} {first + number}"
 
 

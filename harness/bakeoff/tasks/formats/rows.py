@@ -23,7 +23,7 @@ WEIGHT, STRATUM_SIZE = "weight", "stratum_queries"  # a weight alone may mean an
 REMEDY = "take the rows as log sample wrote them, or remove the columns weight and stratum_queries"
 
 
-def drawn_of(row: Mapping[str, Any], category: str, table: Rows, place: str) -> Drawn | None:
+def read_draw(row: Mapping[str, Any], category: str, table: Rows, place: str) -> Drawn | None:
     """What a row stands for; nothing where it has not both columns."""
     if row.get(WEIGHT) in (None, "") or row.get(STRATUM_SIZE) in (None, ""):
         return None
@@ -41,7 +41,7 @@ def drawn_of(row: Mapping[str, Any], category: str, table: Rows, place: str) -> 
     return Drawn(weight=weight, stratum=category, of=int(size))
 
 
-def checked_draw(queries: Sequence[Query], source: Path | str) -> None:
+def check_draw(queries: Sequence[Query], source: Path | str) -> None:
     """All queries have weights or none, they make the whole traffic, and no stratum has more than it has."""
     drawn = [query.drawn for query in queries if query.drawn is not None]
     if not drawn:
@@ -87,7 +87,7 @@ class Columns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     queries: Annotated[QueryColumns, "columns of the queries"] = QueryColumns()
     judgments: Annotated[JudgmentColumns, "columns of the judgments"] = JudgmentColumns()
 
-    def named(self, given: Mapping[str, Any] | None) -> Columns:
+    def rename(self, given: Mapping[str, Any] | None) -> Columns:
         """With the names that a task.toml gives, the others as they are here."""
         known = msgspec.to_builtins(self)
         tables = converted("columns", given or {}, dict[str, dict[str, Any]])
@@ -169,7 +169,7 @@ def task_of(
     if lenient.ignore_identical_ids:
         same = ids.rows.among([query.id for query in kept]) - empty
         kept = [msgspec.structs.replace(query, identical=query.id) if query.id in same else query for query in kept]
-    checked_draw(kept, queries.source)
+    check_draw(kept, queries.source)
     return Task(name=name, documents=kept_documents, queries=kept, judgments=truth, rel=rel)
 
 
@@ -189,7 +189,7 @@ def _queries(table: Rows, columns: QueryColumns) -> dict[str, Query]:
             has_categories |= columns.category in row
             category = text_of(row.get(columns.category), columns.category, table, place)
             where = _where(row.get(columns.where), columns.where, table, place)
-            drawn = drawn_of(row, category, table, place)
+            drawn = read_draw(row, category, table, place)
             day = _day(row.get(columns.as_of), columns.as_of, table, place)
             queries[key] = Query(id=key, text=text, category=category, where=where, drawn=drawn, as_of=day)
     finally:

@@ -71,7 +71,7 @@ def tables_of(path: Path) -> dict[str, list[str]]:
             "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY name"
         ).fetchall()
         return {
-            name: [column[1] for column in connection.execute(f"PRAGMA table_info({quoted(name)})")]
+            name: [column[1] for column in connection.execute(f"PRAGMA table_info({quote_name(name)})")]
             for (name,) in listed
         }
 
@@ -86,7 +86,7 @@ def read_table(path: Path, table: str | None) -> list[Row]:
         raise InputError(problem, file=path, remedy=f"name one with --table: {', '.join(there) or 'there is none'}")
     with open_database(path) as connection:
         connection.row_factory = sqlite3.Row
-        return [dict(row) for row in connection.execute(f"SELECT * FROM {quoted(table)}")]
+        return [dict(row) for row in connection.execute(f"SELECT * FROM {quote_name(table)}")]
 
 
 def columns_for(rows: Iterable[Row], given: Mapping[str, str], file: Path, table: str = "documents") -> dict[str, str]:
@@ -99,7 +99,7 @@ def columns_for(rows: Iterable[Row], given: Mapping[str, str], file: Path, table
             raise InputError(
                 f"unknown field {field!r}", place="--column", remedy=f"known: {', '.join(USUAL[table])}, as text=body"
             )
-    columns = matched_columns(names, given, USUAL[table], file)
+    columns = match_columns(names, given, USUAL[table], file)
     if "text" not in columns:
         raise InputError(
             "no column looks like the text",
@@ -109,7 +109,7 @@ def columns_for(rows: Iterable[Row], given: Mapping[str, str], file: Path, table
     return columns
 
 
-def matched_columns(
+def match_columns(
     names: Sequence[str], given: Mapping[str, str], usual: Mapping[str, Sequence[str]], file: Path
 ) -> dict[str, str]:
     """The column of each field: the one that the user names, otherwise the first usual one that no other field has."""
@@ -137,7 +137,7 @@ def other_columns(row: Row, columns: Mapping[str, str], numbers: Collection[str]
     return {name: int(value) if name in numbers else value for name, value in filled.items()}
 
 
-def taken(columns: Mapping[str, str], metadata: Iterable[str], numbers: Collection[str] = ()) -> str:
+def describe_columns(columns: Mapping[str, str], metadata: Iterable[str], numbers: Collection[str] = ()) -> str:
     """Which column became which field, and which are metadata, in a line for the user to check."""
     fields = ", ".join(f"{field} = {column}" for field, column in columns.items())
     others = [f"{name} (numbers)" if name in numbers else name for name in metadata]
@@ -154,7 +154,7 @@ def open_database(path: Path) -> Iterator[sqlite3.Connection]:
         raise InputError(f"can't be read: {error}", file=path) from None
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """A table's or a column's name in SQL."""
     return '"' + name.replace('"', '""') + '"'
 

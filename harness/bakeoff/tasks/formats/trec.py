@@ -39,10 +39,10 @@ def read_run(path: Path) -> Run:
         except ValueError:
             raise _wrong(line, path, number) from None
         if query != last:
-            last, scores = query, run.setdefault(_decoded(query, path, number), {})
+            last, scores = query, run.setdefault(_decode(query, path, number), {})
         if name in scores:
             raise InputError(
-                f"duplicate document {name!r} for query {_decoded(query, path, number)!r}",
+                f"duplicate document {name!r} for query {_decode(query, path, number)!r}",
                 file=path,
                 place=f"line {number}",
                 remedy="keep one of the two lines",
@@ -97,17 +97,17 @@ def qrels_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 else "check that the file is qrels, and that ids have no white space",
             )
         query, _, document, written = fields
-        grade = whole(_decoded(written, path, number))
+        grade = whole(_decode(written, path, number))
         if grade is None:
             raise InputError(
-                f"grade {_decoded(written, path, number)!r} is not a whole number",
+                f"grade {_decode(written, path, number)!r} is not a whole number",
                 file=path,
                 place=f"line {number}",
                 remedy="grades are whole numbers; for a run, give the qrels first",
             )
         yield (
             f"line {number}",
-            {"query": _decoded(query, path, number), "document": _decoded(document, path, number), "grade": grade},
+            {"query": _decode(query, path, number), "document": _decode(document, path, number), "grade": grade},
         )
 
 
@@ -117,8 +117,8 @@ def run_parts(rankings: Mapping[str, Ranking], tag: str) -> Iterator[str]:
     trec_eval ignores the rank column, reads scores in single precision and breaks ties by descending id, so tied
     scores are written a single float apart, in our order.
     """
-    queries = _written(rankings)
-    documents = _written({document for ranking in rankings.values() for document in ranking.ids})
+    queries = _encode_ids(rankings)
+    documents = _encode_ids({document for ranking in rankings.values() for document in ranking.ids})
     tag = _safe(tag)
     for query, ranking in rankings.items():
         name = queries[query]
@@ -142,8 +142,8 @@ def _apart(scores: Sequence[float]) -> list[float]:
 
 def qrels_text(judgments: Judgments) -> str:
     """A qrels file with the ids as `run_parts` writes them."""
-    queries = _written(judgments)
-    documents = _written({document for grades in judgments.values() for document in grades})
+    queries = _encode_ids(judgments)
+    documents = _encode_ids({document for grades in judgments.values() for document in grades})
     return "".join(
         f"{queries[query]} 0 {documents[document]} {grade}\n"
         for query, grades in judgments.items()
@@ -151,7 +151,7 @@ def qrels_text(judgments: Judgments) -> str:
     )
 
 
-def _written(ids: Iterable[str]) -> dict[str, str]:
+def _encode_ids(ids: Iterable[str]) -> dict[str, str]:
     """Ids as they are written: white space, which ends a column, and a leading # are percent-encoded."""
     written: dict[str, str] = {}
     taken: dict[str, str] = {}
@@ -182,7 +182,7 @@ def _misshapen(path: Path, number: int, columns: int, expected: str, remedy: str
     return InputError(f"the line has {columns} columns, {expected}", file=path, place=f"line {number}", remedy=remedy)
 
 
-def _decoded(field: bytes, path: Path, number: int) -> str:
+def _decode(field: bytes, path: Path, number: int) -> str:
     try:
         return field.decode()
     except UnicodeDecodeError:
@@ -200,7 +200,7 @@ def _wrong(line: bytes, path: Path, number: int) -> InputError:
             "a run's has 6: query Q0 document rank score tag",
             remedy="check that the file is a run; qrels come first on the command line",
         )
-    _decoded(fields[2], path, number)
+    _decode(fields[2], path, number)
     shown = fields[4].decode(errors="replace")
     return InputError(f"score {shown!r} is not a finite number", file=path, place=f"line {number}")
 
@@ -230,7 +230,7 @@ def read_run_table(path: Path) -> RunTable | None:
     except OSError:
         return None
     table = _read(path, separator) if count else None
-    return None if table is None or len(table) != count else _checked(table)
+    return None if table is None or len(table) != count else _check_table(table)
 
 
 def _lines(file: FileIO) -> int | None:
@@ -263,7 +263,7 @@ def _read(path: Path, separator: str) -> Any:
     return None if table["tag"].any() else table.drop("tag")
 
 
-def _checked(table: Any) -> RunTable | None:
+def _check_table(table: Any) -> RunTable | None:
     """The table by query; None where something in it must be refused, which the ordinary reader does in words."""
     most = float(np.finfo(np.float32).max)
     if not (-most <= table["score"].min() and table["score"].max() <= most) or table["score"].is_nan().any():

@@ -220,7 +220,7 @@ class TaskKind(ABC):
         """The documents' vectors by this model, where they came with the task."""
         return None
 
-    def judged(self, task: Task, vectors: CorpusVectors) -> Task:  # noqa: ARG002 - most kinds need no vectors
+    def judge(self, task: Task, vectors: CorpusVectors) -> Task:  # noqa: ARG002 - most kinds need no vectors
         """The task with its judgments, before any contender is prepared."""
         return task
 
@@ -233,7 +233,7 @@ class TaskKind(ABC):
         ids = [query.id for query in task.queries]
         return score_queries(join(answers.rankings, task.judgments, ids), measures, task.rel)
 
-    def unlabelled(self, ran: Sequence[ScoredContender]) -> Collection[str]:  # noqa: ARG002 - most kinds score them 0
+    def find_unlabelled(self, ran: Sequence[ScoredContender]) -> Collection[str]:  # noqa: ARG002 - most kinds score them 0
         """Queries that have no label to score them by: they are asked, but no mean counts them."""
         return ()
 

@@ -11,7 +11,7 @@ from bakeoff.cli.shared_options import say
 from bakeoff.cli.streams import echo
 
 TITLE = 14  # cells before the names
-TITLES = {"existing index": "indexes", "kind of task": "kinds", "chat": "chat"}  # where an s does not make the plural
+TITLES = {"existing index": "indexes", "kind of task": "kinds", "query maker": "makers", "chat": "chat"}  # not plus s
 
 models = typer.Typer(help="Weights of the models that run on this machine.", no_args_is_help=True)
 

@@ -29,6 +29,7 @@ GROUPS = {
     "vector file": "bakeoff.vector_files",
     "engine": "bakeoff.engines",
     "chat": "bakeoff.chats",
+    "query maker": "bakeoff.makers",
     "kind of task": "bakeoff.kinds",
     "format": "bakeoff.formats",
     "measure": "bakeoff.measures",

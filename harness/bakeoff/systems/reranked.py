@@ -161,9 +161,7 @@ class RerankedSearcher(Searcher):
             estimate=lambda documents: (_estimate_tokens(query, documents), 0.0),
             price=lambda tokens: 0.0 if reranker.local else reranker.cost(tokens[0], 1),
             send=send,
-            read=lambda answer, documents: (
-                np.array([check_scores(answer, documents, reranker.model).scores], np.float32).T
-            ),
+            read=lambda answer, texts: np.array([check_scores(answer, texts, reranker.model).scores], np.float32).T,
         )
 
 

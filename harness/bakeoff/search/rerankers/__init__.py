@@ -81,8 +81,8 @@ RERANKERS: Registry[Reranker] = Registry(
     "reranker",
     "bakeoff.rerankers",
     {
-        "fake": "bakeoff.search.rerankers.fake:Fake",
-        "own": "bakeoff.search.rerankers.own:Own",
+        "fake": "bakeoff.search.rerankers.fake:FakeReranker",
+        "own": "bakeoff.search.rerankers.own:OwnReranker",
         **added("RERANKERS"),
     },
 )

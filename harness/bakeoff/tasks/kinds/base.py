@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Protocol
 
 import msgspec
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.needs import Plugin
 
 from bakeoff.core.facts import Remark, Section
 from bakeoff.core.figures import OwnColumn
@@ -157,7 +158,7 @@ class FinishedRun:
     vectors: CorpusVectors
 
 
-class TaskKind(ABC):
+class TaskKind(Plugin, ABC):
     """One source of judgments. Everything that is not overridden is the engine's ordinary way.
 
     A kind holds its settings and what its files say, nothing that a run found: every method may be called again.
@@ -210,7 +211,7 @@ class TaskKind(ABC):
     def task(self) -> Task:
         """The task, checked; its judgments may still be empty where they depend on vectors."""
 
-    def check_contenders(self, task: Task, contenders: Sequence[System], folder: Path) -> None:  # noqa: B027
+    def check_contenders(self, task: Task, contenders: Sequence[System], folder: Path) -> None:
         """Raises InputError where the line-up's rows do not fit the task as a whole, before anything is asked.
 
         What is wrong with one row alone costs that row, and is found elsewhere.

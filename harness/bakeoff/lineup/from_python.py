@@ -1,4 +1,4 @@
-"""Contenders and a task from Python values: functions, objects, names and dicts become the rows of a line-up."""
+"""Line-ups from Python values: functions, objects, names and dicts."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _build_rows(label: str, name: str, store: str) -> list[System]:
 
 
 def _from_mapping(label: str, value: Mapping[Any, Any], store: str) -> list[System]:
-    """Scores by query and document are a run; anything else is a [[contender]] as a line-up writes it."""
+    """Scores by query and document are a run; other mappings are a [[contender]]."""
     if value and all(isinstance(scores, Mapping) for scores in value.values()):
         return [GivenRow(safe_label(label), label, live=value)]
     entry = converted(label, {"label": label, "store": store, **value}, ContenderEntry)
@@ -102,7 +102,7 @@ def _from_mapping(label: str, value: Mapping[Any, Any], store: str) -> list[Syst
 
 
 def _live(label: str, value: Any, store: str) -> System:
-    """A function is told by its parameters: `(texts)` and `(texts, role)` embed, `(text, k)` searches."""
+    """The parameters decide: `(texts)` and `(texts, role)` embed, `(text, k)` searches."""
     if embeds(value):
         provider = value.name if isinstance(value, Provider) and value.name in PROVIDERS.names() else "own"
         return Dense(safe_label(label), label, provider=provider, store=store, live=value)
@@ -124,7 +124,7 @@ def _live(label: str, value: Any, store: str) -> System:
 
 
 def _rename(row: System, label: str) -> System:
-    """One row is called exactly as its key; its store need not be part of the name."""
+    """A single row takes its key as label, without the store."""
     return replace(row, label=safe_label(label))
 
 

@@ -1,4 +1,4 @@
-"""The settings by which an entry names its rows. One table may give rows of several types."""
+"""From entries of a line-up to rows, and back. One table may give rows of several types."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ Stored = Mapping[str, Any]  # a row as a result stores it
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A setting that a [[contender]] names its rows by; `takes` are the other settings that go with it.
+    """A setting that decides what rows a [[contender]] has; `takes` are the settings it allows.
 
-    `entry_of` gives the entry of a row as a result stores it.
+    `entry_of` turns a stored row back into an entry.
     """
 
     about: str
@@ -63,7 +63,7 @@ class Key:
 
 
 def contenders_of(entry: ContenderEntry) -> list[System]:
-    """The rows of one [[contender]]; a setting that does not go with its key is refused."""
+    """The rows of one [[contender]]; settings that its key does not allow are refused."""
     name = _key_of(entry)
     key, defaults = KEYS[name], ContenderEntry()
     for setting in msgspec.structs.fields(ContenderEntry):
@@ -78,7 +78,7 @@ def contenders_of(entry: ContenderEntry) -> list[System]:
 
 
 def _broken_rows(entry: ContenderEntry, key: str, reason: str) -> list[System]:
-    """Another package's plug-in costs the rows that it is part of: the entry's other stores are built without it."""
+    """A broken plug-in fails only the rows that use it; the entry's other stores are built."""
     if isinstance(entry.store, list) and len(entry.store) > 1:
         alone = (msgspec.structs.replace(entry, store=[store]) for store in entry.store)
         return [row for one in alone for row in contenders_of(one)]
@@ -90,7 +90,7 @@ def _broken_rows(entry: ContenderEntry, key: str, reason: str) -> list[System]:
 
 
 def unset_rows(entry: ContenderEntry, reason: str) -> list[System]:
-    """The rows of a [[contender]] that names a variable that is not set, one for each store: they only say so."""
+    """Placeholder rows, one per store, of a [[contender]] with an unset variable."""
     key = _key_of(entry)
     check_no_secrets(entry.options, "options")
     given = getattr(entry, key)
@@ -114,13 +114,13 @@ def unset_rows(entry: ContenderEntry, reason: str) -> list[System]:
 
 
 def unset_row(label: str, reason: str) -> System:
-    """A row of which only its label is known."""
+    """A placeholder row with a label and a reason."""
     name = name_without_marks(label)
     return GivenRow(name, name, unset=reason)
 
 
 def table_of(row: Stored) -> tuple[str, dict[str, Any]]:
-    """The entry of a line-up that gives exactly this row, as a result stores it, and what its table is called."""
+    """The table name and the entry that give exactly this stored row."""
     for table in ("fusion", "rerank"):
         if row.get(table):
             return table, {"label": row["name"], **row[table]}
@@ -158,7 +158,7 @@ def _provider_rows(entry: ContenderEntry) -> list[EmbeddingRow]:
 
 
 def _check_no_secret_cached(options: Mapping[str, Any]) -> None:
-    """Options are part of the cache key, which is stored. It leaves the secrets of addresses out."""
+    """Options enter the stored cache key, which leaves out only secrets in addresses."""
     for option, value in options.items():
         secret = next(filter(is_secret_variable, variables_in(value)), None)
         if secret and option not in ADDRESSES and not is_secret_name(option):
@@ -212,7 +212,7 @@ def _build_row(
 
 
 def _check_hybrid(store: StoreEntry) -> None:
-    """Only some engines rank by words as well, and an index that exists may hold no texts."""
+    """Refuse stores without hybrid search, and existing indexes, which may hold no texts."""
     if store.reading():
         raise InputError("an index that exists is searched by vectors alone", place="search", remedy="remove it")
     if HYBRID not in STORES.get(store.name).search_kinds:
@@ -242,7 +242,7 @@ def _list_stores(entry: ContenderEntry) -> list[StoreEntry]:
 
 
 def _row_type(entry: ContenderEntry) -> type[StoreRow]:
-    """The one that `vectors` names, which may be an extension's."""
+    """The row type that `vectors` names."""
     if not entry.vectors:
         return Dense
     row_type = SYSTEMS.get(entry.vectors)
@@ -262,7 +262,7 @@ def _check_plain(store: StoreEntry, entry: ContenderEntry) -> None:
 
 
 def _check_existing(store: StoreEntry, entry: ContenderEntry) -> None:
-    """An index that exists has its options already, its dimensions and its precision too."""
+    """An existing index takes no options, dimensions or precision."""
     EXISTING.get(store.name)
     if not store.existing:
         raise InputError(
@@ -278,7 +278,7 @@ def _check_existing(store: StoreEntry, entry: ContenderEntry) -> None:
 
 
 def _list_variants(entry: ContenderEntry) -> list[Variant]:
-    """Every size in every precision; no size named means the model's own."""
+    """Dimensions × precisions; by default the model's own dimensions."""
     named = entry.dimensions if isinstance(entry.dimensions, list) else [entry.dimensions]
     if any(size < 1 for size in named):
         raise InputError("must be at least 1", place="dimensions")
@@ -290,7 +290,7 @@ def _list_variants(entry: ContenderEntry) -> list[Variant]:
 
 
 def _list_searches(entry: ContenderEntry) -> list[str]:
-    """By vectors, by words and vectors in the engine, or a row for each."""
+    """Vector search, hybrid search, or both."""
     named = entry.search if isinstance(entry.search, list) else [entry.search]
     if not named:
         raise InputError("names no search", place="search", remedy='for example search = "hybrid"')
@@ -298,7 +298,7 @@ def _list_searches(entry: ContenderEntry) -> list[str]:
 
 
 def _name_chunkings(entry: ContenderEntry, name: str) -> Iterator[tuple[str, ContenderChunking | None]]:
-    """Every way to cut, with the row's name; one that is alone under a label of its own adds nothing to the name."""
+    """Every chunking with its row name. A single one under a label adds nothing to the name."""
     given = entry.chunking if isinstance(entry.chunking, list) else [entry.chunking]
     if not given:
         yield name, None
@@ -307,7 +307,7 @@ def _name_chunkings(entry: ContenderEntry, name: str) -> Iterator[tuple[str, Con
 
 
 def _name_prompts(entry: ContenderEntry, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every pair of prompts as options of the provider, with the row's name."""
+    """Every prompt as provider options, with its row name."""
     given = entry.prompt if isinstance(entry.prompt, list) else [entry.prompt]
     if not given:
         yield name, {}
@@ -317,7 +317,7 @@ def _name_prompts(entry: ContenderEntry, name: str) -> Iterator[tuple[str, dict[
 
 
 def _resolve_prompt(prompt: str | Prompt, number: int) -> tuple[str, dict[str, Any]]:
-    """By name: `default` is the model's own, `none` is none, else those of a family of models such as `e5-base`."""
+    """`default` is the model's own, `none` is empty, others are model families such as `e5-base`."""
     if isinstance(prompt, Prompt):
         return _resolve_prompt_table(prompt, number)
     if prompt == "default":
@@ -345,7 +345,7 @@ def _resolve_prompt_table(prompt: Prompt, number: int) -> tuple[str, dict[str, A
 
 
 def _format_prompt(prompt: str | PromptName, role: str) -> str | dict[str, str]:
-    """As providers take it. A text at the end of a template needs no mark: equal prompts share their vectors."""
+    """A prompt as a provider option. A trailing `{text}` is dropped, so that equal prompts share vectors."""
     if isinstance(prompt, PromptName):
         return {"name": prompt.name}
     check_prompt(prompt, f"prompt.{role}")
@@ -353,7 +353,7 @@ def _format_prompt(prompt: str | PromptName, role: str) -> str | dict[str, str]:
 
 
 def _provider_entry(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Variant and store are part of the row's names: the label is what is left without them."""
+    """The label is the row's name without variant and store."""
     variant = msgspec.convert(row.get("variant", {}), Variant)
     name, ending = row["name"], f"-{row['search']}" if row.get("search") else ""
     return {
@@ -436,7 +436,7 @@ def _answers_entry(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _retriever_rows(entry: ContenderEntry) -> list[System]:
-    """A function of one's own, or a search endpoint."""
+    """A user's function or a search endpoint."""
     check_no_secrets({"retriever": entry.retriever}, "")
     settings, name = _read_retriever(entry.retriever)
     options = {key: value for key, value in settings.items() if key != "kind"} | entry.options
@@ -447,7 +447,7 @@ def _retriever_rows(entry: ContenderEntry) -> list[System]:
 
 
 def _read_retriever(given: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """The settings with the kind of retriever, and what the row is called where it has no label."""
+    """The settings with the retriever's kind, and the default label."""
     if isinstance(given, str):
         if reference := file_reference(given):
             file, function = reference
@@ -483,7 +483,7 @@ def _retriever_entry(row: Stored) -> dict[str, Any]:
 
 
 def _system_rows(entry: ContenderEntry) -> list[System]:
-    """A row of another package's type: its options are the fields of that type."""
+    """A row of another package's type, whose fields are the options."""
     if entry.system in SYSTEMS.builtin:
         raise InputError(
             f"{entry.system!r} is a type of Bakeoff's own", place="system", remedy=f"name one of {', '.join(KEYS)}"
@@ -546,7 +546,7 @@ def rerank_of(entry: RerankEntry, contenders: Sequence[System]) -> System:
 
 
 def within(entry: RerankEntry, rows: Sequence[System]) -> list[RerankEntry]:
-    """`rerank` in a contender, spelled out for each of its rows; a label is for one of them."""
+    """One [[rerank]] entry per row of the contender. A label needs a single row."""
     if entry.of:
         raise InputError("of is the contender that it stands in", place="rerank", remedy="remove it")
     if entry.label and len(rows) > 1:
@@ -555,7 +555,7 @@ def within(entry: RerankEntry, rows: Sequence[System]) -> list[RerankEntry]:
 
 
 def _find_row(name: str, contenders: Sequence[System]) -> System:
-    """By its label; a shorter name will do where only one row has it."""
+    """Find a row by its label, or by an unambiguous shorter name."""
     matching = [c for c in contenders if c.label == name] or [c for c in contenders if name in c.names]
     if len(matching) != 1:
         problem = f"{name!r} fits {len(matching)} contenders" if matching else f"no contender is called {name!r}"

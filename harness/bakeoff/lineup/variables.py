@@ -1,4 +1,4 @@
-"""`${NAME}` in a line-up: options keep it until they are used, as results hold them; other texts are filled in here."""
+"""`${NAME}` in a line-up. Options keep it until use, as results hold them; other strings are filled in here."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _RETRIEVER = ("url", "ids", "scores", "method", "unknown", "file", "function")  
 
 
 def fill_lineup(content: Mapping[str, Any], unset: Unset) -> dict[str, Any]:
-    """The content with its variables filled in. A row that lacks one is noted in `unset`; elsewhere it raises."""
+    """Fill in variables. Rows with an unset one go into `unset`; elsewhere it raises."""
     return {key: _fill_table(key, value, unset) for key, value in content.items()}
 
 
 def name_without_marks(text: str) -> str:
-    """What a row is called by a variable that is not set: its name."""
+    """A row name in which `${NAME}` becomes NAME."""
     return VARIABLE.sub(r"\1", text)
 
 
@@ -58,7 +58,7 @@ def _fill_entry(table: str, number: int, entry: Mapping[str, Any], unset: Unset)
 
 
 def _reduce(table: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """What is kept of a row that can't run: a value such as "${PRECISION}" would not fit the file's shape."""
+    """The settings kept of a row that can't run; a value such as "${PRECISION}" would fail validation."""
     kept = {key: entry[key] for key in _ROWS[table] if key in entry}
     if "store" in entry:
         stores = entry["store"] if isinstance(entry["store"], list) else [entry["store"]]
@@ -82,7 +82,7 @@ def _fill(text: str, path: Path) -> str:
 
 
 def _change_texts(value: Any, path: Path, change: Callable[[str, Path], Any], later: Callable[[Path], bool]) -> Any:
-    """The value with every text changed that is not for later."""
+    """Apply `change` to every string, except those filled in later."""
     if len(path) > 2 and later(path):
         return value
     if isinstance(value, str):

@@ -19,7 +19,7 @@ from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, TaskKind
 
 
 def with_gains(extras: Extras, finished: FinishedRun, ran: Sequence[Scored]) -> Extras:
-    """A table of the rows that rerank another; nothing where there are none."""
+    """Add a table of reranked rows, if any."""
     by_label, primary = {row.contender.label: row for row in ran}, finished.primary
     averaging = averaging_of([query.drawn for query in finished.task.queries], finished.seed)
     rows: list[list[TableCell]] = []
@@ -65,7 +65,7 @@ def with_gains(extras: Extras, finished: FinishedRun, ran: Sequence[Scored]) -> 
 
 
 def check_tunable(lineup: Lineup) -> None:
-    """Says before anything runs that there is nothing to tune."""
+    """Raise before the run where there is nothing to tune."""
     if not any(isinstance(contender, Fused) for contender in lineup.contenders):
         raise InputError("--tune-weights needs a [[fusion]] in the line-up", remedy="see docs/ordered.md")
 
@@ -73,7 +73,7 @@ def check_tunable(lineup: Lineup) -> None:
 def with_tuned_weights(
     extras: Extras, finished: FinishedRun, ran: Sequence[Scored], kind: TaskKind, depth: int
 ) -> Extras:
-    """Adds a table to the result. The rows of the matrix keep the weights of the line-up: those were not fitted."""
+    """Add a table to the result. Rows of the matrix keep the line-up's weights, which are not fitted."""
     primary = finished.primary
     averaging = averaging_of([query.drawn for query in finished.task.queries], finished.seed)
     rows: list[list[TableCell]] = []

@@ -1,6 +1,6 @@
-"""Row types: what a contender can be. One module each: its fields, what it lacks, costs, and how it is made and asked.
+"""Row types, one module each: fields, requirements, dry-run cost, preparation and querying.
 
-Other packages add theirs by an entry point; a line-up names such a row by `system`.
+Extensions and other packages add theirs; a line-up names a foreign one by `system`.
 """
 
 from __future__ import annotations

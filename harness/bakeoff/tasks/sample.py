@@ -14,13 +14,13 @@ from bakeoff.core.task import Document, Task, document_blocks, document_ids
 
 
 def find_required(task: Task) -> set[str]:
-    """The documents that no sample leaves out: those with a grade, and those that are queries themselves."""
+    """Documents in every sample: the graded ones and query items."""
     judged = {document for grades in task.judgments.values() for document in grades}
     return judged | {query.excluded for query in task.queries if query.excluded}
 
 
 def draw_sample(task: Task, documents: int, seed: int) -> Task:
-    """So many documents; those without a grade are drawn by the seed. A smaller sample is part of a larger one."""
+    """Sample ungraded documents by seed. Smaller samples are subsets of larger ones."""
     ids, kept = document_ids(task.documents), find_required(task)
     if documents >= len(ids):
         return task

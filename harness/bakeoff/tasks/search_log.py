@@ -30,7 +30,7 @@ class LogColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def rename(cls, given: Mapping[str, str]) -> LogColumns:
-        """With the names that the user gives, the others as they are here."""
+        """Replace the given names; the others stay."""
         for key in given:
             if key not in cls.__struct_fields__:
                 raise InputError(
@@ -90,7 +90,7 @@ def _impressions(path: Path, columns: LogColumns, needed: Sequence[str], empty: 
 
 
 def normalise(query: str) -> str:
-    """One spelling for what people mean alike: compatibility forms, case and blanks."""
+    """Normalise compatibility forms, case and white space."""
     return " ".join(unicodedata.normalize("NFKC", query).casefold().split())
 
 

@@ -1,4 +1,4 @@
-"""A reranker of counted words alone: no model, no network, the same scores on every machine."""
+"""A deterministic reranker by word overlap, without model or network."""
 
 from __future__ import annotations
 

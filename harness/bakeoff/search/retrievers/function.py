@@ -41,7 +41,7 @@ class Function(Retriever):
 
     @classmethod
     def missing(cls, **options: Any) -> str | None:
-        """A variable that an option names and that is not set."""
+        """An unset variable that an option names."""
         return missing_variables(options)
 
     @classmethod

@@ -63,12 +63,12 @@ class Http(Retriever):
 
     @classmethod
     def missing(cls, **options: Any) -> str | None:
-        """A variable that a header or the body names and that is not set."""
+        """An unset variable that a header or the body names."""
         return missing_variables([options.get("headers"), options.get("body")])
 
     @classmethod
     def check(cls, **options: Any) -> None:
-        """The URL, the method, the paths, and that no key is written down."""
+        """Checks URL, method and paths, and that no key is written out."""
         try:
             parts = urlsplit(str(options.get("url", "")))
         except ValueError:
@@ -90,7 +90,7 @@ class Http(Retriever):
             raise InputError("unknown is neither 'error' nor 'drop'", place="retriever unknown")
 
     def search(self, text: str, k: int) -> tuple[Scored, int]:
-        """The time of the request that was answered; failed ones and their waits are not in it."""
+        """Times the successful request alone, without retries and waits."""
         content = _fill_template(self._body, text, k)
         answer, nanoseconds = call(lambda: self._request(content, k), self._policy, self._rate_limit)
         ids = _at(answer, self._ids)
@@ -106,7 +106,7 @@ class Http(Retriever):
         self._client.close()
 
     def _request(self, content: Any, k: int) -> Any:
-        """One request, held to a deadline and to a size, redirects refused, as those to providers are."""
+        """One request with a deadline and a size limit; redirects are refused."""
         try:
             response = in_time(lambda: self._send(content, k), self._timeout)
         except Exception as error:
@@ -131,7 +131,7 @@ class Http(Retriever):
 
 
 def _fill_template(template: Any, text: str, k: int) -> Any:
-    """The template with the query in it: a value that is `{k}` alone becomes a number."""
+    """Fill in the query. A value that is only `{k}` becomes a number."""
     match template:
         case "{text}":
             return text

@@ -157,7 +157,7 @@ class Chroma(Store):
         return {"ef_search": (16, 32, 64, 128, 256)} if self.mode == "persistent" else {}
 
     def _apply_tuning(self) -> None:
-        """An index in memory keeps the length that it was made with, whatever the collection says: open it again."""
+        """An open index ignores a changed length, so the collection is opened again."""
         if self.mode != "persistent":
             raise InputError(
                 f"chroma can't change ef_search of an index in {self.mode} mode", remedy="give it when it is built"
@@ -168,7 +168,7 @@ class Chroma(Store):
         self._collection = self._client.get_collection(self._name, embedding_function=None)
 
     def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
-        """In batches that Chroma takes. Known ids are deleted first: add ignores them, and upsert merges fields."""
+        """Add in Chroma's batch size. Known ids are deleted first: `add` ignores them, `upsert` merges fields."""
         step = self._client.get_max_batch_size()
         for start in range(0, len(ids), step):
             batch = list(ids[start : start + step])

@@ -1,6 +1,6 @@
-"""Tasks from files. A new format is one module here and one line below (third parties: `bakeoff.formats`).
+"""Formats of tasks. Extensions add data sets by name; other packages add theirs by `bakeoff.formats`.
 
-Its function gets the task's name, the folder that paths are relative to, and its own options as keyword arguments.
+A format is a function of the task's name, the base folder of paths, and its options.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def load(
 
 
 def read_table(path: Path) -> Rows:
-    """A table by the ending of its name; `.gz` after it makes no difference."""
+    """Read a table by its file extension, with or without `.gz`."""
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     if suffix not in READERS and suffix not in JSON_LINES:
         raise InputError(
@@ -79,7 +79,7 @@ def read_table(path: Path) -> Rows:
 
 
 def _read_separated(path: Path) -> Numbered:
-    """The first line names the columns and shows the delimiter; every other one must have as many columns."""
+    """Read CSV or TSV. The header decides the delimiter and the number of columns."""
     csv.field_size_limit(LONGEST_FIELD)
     try:
         with opened_unpacked(path) as stream, io.TextIOWrapper(stream, encoding="utf-8", newline="") as text:

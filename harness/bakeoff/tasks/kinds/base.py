@@ -65,7 +65,7 @@ def read_rankings(file: Path, task: Task) -> dict[str, Ranking]:
 
 
 def _ranking(entry: RankedLine) -> Ranking:
-    """By the scores where there are any; otherwise as listed, with scores that say the same."""
+    """Order by scores where given, else as listed."""
     if entry.scores is None:
         return ordered((document, 1.0 / rank) for rank, document in enumerate(entry.ranked, start=1))
     if len(entry.scores) != len(entry.ranked):
@@ -77,7 +77,7 @@ def _ranking(entry: RankedLine) -> Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """What a kind adds to a result: figures for machines, tables for people, files of its own.
+    """What a kind adds to a result: figures, tables and files.
 
     `columns` stand beside the deciding measure on a first screen; `reference` is the model that rows are compared with
     in place of grades. `failures` make the command fail once all is written; `also` is a folder that gets the files
@@ -94,13 +94,13 @@ class Extras:
     reference: str = ""
 
     def with_table(self, name: str, figures: Any, section: Section) -> Extras:
-        """The same and one table more, its figures under this name."""
+        """Add one table, with its figures under this name."""
         return replace(self, figures={**self.figures, name: figures}, sections=[*self.sections, section])
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What one contender answered to each query: after the kind's own stages, and `retrieved` before them."""
+    """One contender's rankings: after the kind's own stages, and `retrieved` before them."""
 
     contender: System
     rankings: Mapping[str, Ranking]
@@ -109,7 +109,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One file of answers that someone else made: its scores, its rankings, and what else the kind took from it."""
+    """One file of ready answers: its scores, its rankings, and the kind's own data."""
 
     scores: Scores
     rankings: Mapping[str, Ranking]
@@ -147,7 +147,7 @@ class ScoredContender(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """All that a kind needs to know of a run for its own tables and files."""
+    """A finished run, for a kind's own tables and files."""
 
     task: Task
     contenders: Sequence[ScoredContender]
@@ -159,7 +159,7 @@ class FinishedRun:
 
 
 class TaskKind(Plugin, ABC):
-    """One source of judgments. Everything that is not overridden is the engine's ordinary way.
+    """One source of judgments. Methods default to the engine's behaviour.
 
     A kind holds its settings and what its files say, nothing that a run found: every method may be called again.
     `needs_full_ranking` asks for rankings down to the last document; `measures` are worked out besides those of the

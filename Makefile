@@ -74,7 +74,7 @@ $(VENV)/.npm: Makefile | $(VENV)/.test
 test-torch: $(VENV)/.test $(INFINITY)/.ready
 	$(BIN)/pip install --quiet 'torch==2.13.0'
 	$(BIN)/pip install --quiet -e '.[objects]'
-	$(BIN)/pytest tests/providers/test_sentence_transformers.py tests/providers/test_other_libraries.py tests/results/test_mteb.py
+	$(BIN)/pytest tests/providers/test_sentence_transformers.py tests/providers/test_other_libraries.py tests/extensions/datasets/test_mteb.py
 	BAKEOFF_INFINITY=$(CURDIR)/$(INFINITY)/bin/python $(BIN)/pytest -m servers tests/servers/test_infinity.py
 
 # infinity-emb wants numpy 1, rich 13 and typer 0.12, which we do not: its server gets an environment of its own.

@@ -11,8 +11,7 @@ from hypothesis import settings
 settings.register_profile("dev", deadline=None, max_examples=20)
 settings.register_profile("thorough", deadline=None, max_examples=100)
 settings.load_profile("thorough")
-for suite in ("search.stores", "embedding", "evaluation"):
-    pytest.register_assert_rewrite(f"bakeoff.{suite}.conformance")
+pytest.register_assert_rewrite("bakeoff.extensions.conformance")
 
 
 @pytest.fixture(scope="session")

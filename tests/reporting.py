@@ -22,7 +22,7 @@ def wikipedia_result(out: Path, *only: str) -> Path:
     """The built-in task, a few contenders that need neither weights nor network, and one that can't run."""
     from dataclasses import replace
 
-    lineup = replace(Lineup.read(default_lineup()).narrowed(only or ("tfidf", "fake", "bm25", "voyage-4")), rounds=4)
+    lineup = replace(Lineup.read(default_lineup()).narrow(only or ("tfidf", "fake", "bm25", "voyage-4")), rounds=4)
     folder = save(run(lineup), out, command="bakeoff run --contender tfidf")
     render(folder)
     return folder

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bakeoff.extensions.rerankers.hosted import HostedReranker
 from bakeoff.search.rerankers import RERANKERS
-from bakeoff.search.rerankers.hosted import HostedReranker
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.answers import IndexedRows
 from bakeoff_providers.chat import CHATS

@@ -136,7 +136,7 @@ def test_the_figures_of_languages_are_those_of_a_run() -> None:
     models = ["use", "granite", "minilm"]
     for model in models:
         require(model)
-    outcome = run(replace(Lineup.read(lineup_file(Path("multilingual"))).narrowed(models), rounds=1))
+    outcome = run(replace(Lineup.read(lineup_file(Path("multilingual"))).narrow(models), rounds=1))
     languages = [query.category for query in outcome.task.queries]
     said = []
     for model in models:

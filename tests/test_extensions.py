@@ -94,8 +94,11 @@ def test_the_core_runs_without_extensions_and_gives_the_same_figures(tmp_path: P
     listing = "from bakeoff.cli.command_table import all_commands\nprint(*all_commands())"
     assert _python(tree, "-c", listing, cwd=core).stdout.split() == [command.name for command in CORE]
 
-    script = "from bakeoff import *\nimport bakeoff\nassert not hasattr(bakeoff, 'interleave')"
-    assert _python(tree, "-c", script, cwd=core).returncode == 0
+    for script in (
+        "from bakeoff import *\nimport bakeoff\nassert not hasattr(bakeoff, 'interleave')",
+        "from bakeoff.plugins import *\nfrom bakeoff import plugins\nassert not hasattr(plugins, 'StoreConformance')",
+    ):
+        assert _python(tree, "-c", script, cwd=core).returncode == 0
     script = "import bakeoff\nfound = bakeoff.evaluate({'a': 'tfidf', 'b': 'bm25'}, rounds=1)\nprint(found.scores)"
     evaluated = [_python(source, "-c", script, cwd=core) for source in (tree, ROOT)]
     assert [done.returncode for done in evaluated] == [0, 0], evaluated[0].stderr

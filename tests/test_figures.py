@@ -24,7 +24,7 @@ BEFORE: dict[str, Any] = json.loads((Path(__file__).parent / "figures_before.jso
 def test_figures_are_those_of_before(name: str, tmp_path: Path) -> None:
     before = BEFORE[name]
     file = root() / "lineups" / f"{name}.toml"
-    lineup = dataclasses.replace(bakeoff.Lineup.read(file).narrowed(before["only"]), rounds=1)
+    lineup = dataclasses.replace(bakeoff.Lineup.read(file).narrow(before["only"]), rounds=1)
     folder = bakeoff.save(bakeoff.run(lineup), tmp_path)
     result = bakeoff.load(folder)
     assert result.summary.task.fingerprint == before["fingerprint"]

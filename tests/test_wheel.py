@@ -34,7 +34,7 @@ store = "faiss"
 FROM_PYTHON = """
 import bakeoff
 
-outcome = bakeoff.run(bakeoff.Lineup.read("bakeoff.toml").narrowed(["fake"]))
+outcome = bakeoff.run(bakeoff.Lineup.read("bakeoff.toml").narrow(["fake"]))
 result = bakeoff.load(bakeoff.save(outcome, "from-python"))
 assert callable(bakeoff.run)
 print(bakeoff.__version__, *sorted(result.labels), round(result.values("fake+faiss", "ndcg@10").mean(), 3))

@@ -16,7 +16,7 @@ import numpy as np
 from bakeoff.calls.retry import RetryPolicy
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder
-from bakeoff.search.rerankers import RERANKERS, checked
+from bakeoff.search.rerankers import RERANKERS, check_scores
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Role
 from bakeoff_providers.chat import CHATS
@@ -132,7 +132,7 @@ def _ranked(name: str, wire: WireServer, seen: Faults) -> Callable[[list[str]], 
 
     def call(texts: list[str]) -> None:
         seen.ranked += 1
-        answer = checked(reranker.rank("a query", texts), texts, name)
+        answer = check_scores(reranker.rank("a query", texts), texts, name)
         expected = (wire.vectors_of(reranker.model, "a query", *texts)[:, 0] + 1) / 2
         seen.scores += len(texts)
         seen.wrong_scores += int((~np.isclose(answer.scores, expected, atol=1e-5)).sum())

@@ -1,12 +1,14 @@
 """Everything that plug-in authors import. docs/plugins.md has a complete example of each sort.
 
-Nothing else is promised to other packages. Names are imported on first use, because `bakeoff --help` imports packages
-that add commands. The conformance suites need pytest.
+Nothing else is promised to other packages. The names are imported when they are first used, because a package that
+offers a command is imported by `bakeoff --help`. Extensions add more (`PLUGIN_API`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+from bakeoff.core.extensions import collect_entries, load_place
 
 if TYPE_CHECKING:
     from bakeoff_providers.base import EmbeddingBatch as EmbeddingBatch
@@ -38,8 +40,6 @@ if TYPE_CHECKING:
     from bakeoff.core.task import Document as Document
     from bakeoff.core.task import Query as Query
     from bakeoff.core.task import Task as Task
-    from bakeoff.embedding.conformance import ProviderConformance as ProviderConformance
-    from bakeoff.evaluation.conformance import MeasureConformance as MeasureConformance
     from bakeoff.evaluation.graded_run import GradedRun as GradedRun
     from bakeoff.evaluation.measures.base import Measure as Measure
     from bakeoff.evaluation.random_order import RandomOrder as RandomOrder
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from bakeoff.search.stores.base import Capabilities as Capabilities
     from bakeoff.search.stores.base import SizeModel as SizeModel
     from bakeoff.search.stores.base import Store as Store
-    from bakeoff.search.stores.conformance import StoreConformance as StoreConformance
     from bakeoff.systems.base import Build as Build
     from bakeoff.systems.base import Prepared as Prepared
     from bakeoff.systems.base import Ready as Ready
@@ -73,8 +72,6 @@ _MODULES = {
     "bakeoff.core.filters": "Condition Metadata conditions passes",
     "bakeoff.core.ranking": "Ranking make_ranking",
     "bakeoff.core.task": "Document Query Task",
-    "bakeoff.embedding.conformance": "ProviderConformance",
-    "bakeoff.evaluation.conformance": "MeasureConformance",
     "bakeoff.evaluation.graded_run": "GradedRun",
     "bakeoff.evaluation.measures.base": "Measure",
     "bakeoff.evaluation.random_order": "RandomOrder",
@@ -84,18 +81,15 @@ _MODULES = {
     "bakeoff.search.rerankers": "Reranked Reranker",
     "bakeoff.search.retrievers": "Retriever",
     "bakeoff.search.stores.base": "Capabilities SizeModel Store",
-    "bakeoff.search.stores.conformance": "StoreConformance",
     "bakeoff.systems.base": "Build Prepared Ready RunContext System",
 }
 _PLACES = {name: f"{module}:{name}" for module, names in _MODULES.items() for name in names.split()}
 
-__all__ = sorted(_PLACES)
+__all__ = sorted({*_PLACES, *collect_entries("PLUGIN_API")})
 
 
 def __getattr__(name: str) -> Any:
-    from bakeoff.core.extensions import load_place
-
-    if name not in _PLACES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value = load_place(_PLACES[name])
+    globals()[name] = value = load_place(_PLACES.get(name) or collect_entries("PLUGIN_API")[name])
     return value

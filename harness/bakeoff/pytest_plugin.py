@@ -56,7 +56,7 @@ class BakeoffFixture:
         kept = find(folder)
         if not kept:
             raise InputError("holds no result", file=folder, remedy="keep one: bakeoff run, then commit its folder")
-        outcome = run(Lineup.read(self._root / lineup).narrowed(contenders), Settings(cache=vectors_folder()))
+        outcome = run(Lineup.read(self._root / lineup).narrow(contenders), Settings(cache=vectors_folder()))
         with scratch("gate") as place:
             result = load(save(outcome, self._root / out if out else place), "this run")
         old = load(kept[-1], "baseline")

@@ -44,7 +44,7 @@ def test_what_it_writes_validates_and_runs(shop: Path) -> None:
     assert task.judgments == {"q1": {"17": 3, "19": 0}, "q2": {"19": 3, "17": 1}}
     assert {document.id: document.title for document in task.documents} == {"17": "Desk lamp", "19": "Oak desk"}
     assert [contender.label for contender in lineup.contenders] == ["bm25", "minilm+faiss"]
-    assert run(lineup.narrowed(["bm25"])).scores["bm25"]["mrr"] == [1, 1]
+    assert run(lineup.narrow(["bm25"])).scores["bm25"]["mrr"] == [1, 1]
     code, out, err = bakeoff(shop, "validate")
     assert code == 0, err
     assert "bakeoff.toml: valid" in out

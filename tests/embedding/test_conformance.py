@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import pytest
-from bakeoff.embedding.conformance import MakeProvider, ProviderConformance
+from bakeoff.extensions.conformance.providers import MakeProvider, ProviderConformance
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role
 from bakeoff_providers.errors import EmbeddingFailed

@@ -111,7 +111,7 @@ def test_each_chunking_is_a_row_and_equal_texts_are_paid_once(tmp_path: Path) ->
     assert second.embedding.usage[Role.DOCUMENT].cached == 2  # documents 2 and 3 are whole in both
     (tmp_path / "again.toml").write_text(lineup_text(lineup.to_dict()))
     assert Lineup.read(tmp_path / "again.toml").contenders == lineup.contenders
-    assert outcome.task.fingerprint() == run(lineup.narrowed(["bm25@whole"])).task.fingerprint()
+    assert outcome.task.fingerprint() == run(lineup.narrow(["bm25@whole"])).task.fingerprint()
 
 
 def test_each_prompt_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from bakeoff.core.arrays import Values
-from bakeoff.evaluation.conformance import MeasureConformance
 from bakeoff.evaluation.graded_run import GradedRun
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.random_order import RandomOrder
+from bakeoff.extensions.conformance.measures import MeasureConformance
 
 from tests.registries import FAMILIES
 

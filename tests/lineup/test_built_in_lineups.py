@@ -27,7 +27,7 @@ def test_the_same_vectors_in_several_stores() -> None:
     """
     require("minilm")
     quick = ["faiss", "sqlite_vec", "usearch", "hnswlib"]
-    outcome = run(replace(Lineup.read(lineup_file(Path("stores"))).narrowed((), quick), rounds=1))
+    outcome = run(replace(Lineup.read(lineup_file(Path("stores"))).narrow((), quick), rounds=1))
     assert outcome.not_run == []
     exact, *others = outcome.ran
     assert exact.contender.label == "minilm+faiss"
@@ -53,7 +53,7 @@ def test_the_served_models_of_the_default_line_up_run_once_their_servers_and_key
             monkeypatch.setenv(variable, wire.base(provider))
         for key in ("OPENAI_API_KEY", "GEMINI_API_KEY", "VOYAGE_API_KEY"):
             monkeypatch.setenv(key, "test-key-0123456789")
-        lineup = Lineup.read(default_lineup()).narrowed(["ollama", "openai", "gemini", "voyage"])
+        lineup = Lineup.read(default_lineup()).narrow(["ollama", "openai", "gemini", "voyage"])
         outcome = run(replace(lineup, rounds=1), Settings(cache=tmp_path))
         asked = {request.model.partition(":")[0] for request in wire.embeddings()}
     models = ["nomic-embed-text", "mxbai-embed-large", "text-embedding-3-small", "gemini-embedding-001", "voyage-4"]

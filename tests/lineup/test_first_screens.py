@@ -26,7 +26,7 @@ def summary(name: str) -> Summary:
     for model in ("minilm", "granite", "use"):
         require(model)
     lineup = replace(Lineup.read(lineup_file(Path(name))), rounds=1)
-    return summarise(run(lineup.narrowed((), QUICK_STORES) if name == "stores" else lineup))
+    return summarise(run(lineup.narrow((), QUICK_STORES) if name == "stores" else lineup))
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 200])

@@ -88,19 +88,19 @@ def test_bad_input_is_named(tmp_path: Path, text: str, said: str, remedy: str) -
 
 def test_narrowing(tmp_path: Path) -> None:
     lineup = Lineup.read(default_lineup())
-    assert [c.label for c in lineup.narrowed(["minilm", "bm25"]).contenders] == [
+    assert [c.label for c in lineup.narrow(["minilm", "bm25"]).contenders] == [
         "minilm+faiss",
         "minilm+chroma",
         "bm25",
     ]
-    assert {c.identity.store for c in lineup.narrowed(stores=["chroma"]).contenders} == {"chroma"}
+    assert {c.identity.store for c in lineup.narrow(stores=["chroma"]).contenders} == {"chroma"}
     with refuses(InputError, "--contender", "'minilmm'") as caught:
-        lineup.narrowed(["minilmm"])
+        lineup.narrow(["minilmm"])
     assert "'minilm'" in caught.value.remedy
     with refuses(InputError, "'fais'"):
-        lineup.narrowed(stores=["fais"])
+        lineup.narrow(stores=["fais"])
     with refuses(InputError):
-        lineup.narrowed(["bm25"], ["faiss"])
+        lineup.narrow(["bm25"], ["faiss"])
 
 
 def test_a_label_is_how_the_names_of_rows_begin(tmp_path: Path) -> None:

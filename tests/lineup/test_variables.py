@@ -84,7 +84,7 @@ label = "${LABEL}-both"
     provider = dense.create(tmp_path)
     assert provider.card.query_prompt == "query: "
     assert getattr(provider, "base_url", "") == "http://127.0.0.1:9/v1"
-    assert dense.filled_store_options() == {"index": "HNSW32"}
+    assert dense.fill_store_options() == {"index": "HNSW32"}
     kept = json.dumps(lineup.to_dict())  # what results hold names the variables of options, and reads back the same
     assert all(f"${{{name}}}" in kept for name in ("ADDRESS", "INDEX", "ACME_TOKEN"))
     again = _read(tmp_path, lineup_text(json.loads(kept)))
@@ -259,7 +259,7 @@ def test_the_documented_example_reads(tmp_path: Path, monkeypatch: pytest.Monkey
     ]
     pgvector = lineup.contenders[1]
     assert isinstance(pgvector, Dense)
-    assert pgvector.filled_store_options() == {"url": "value-of-DATABASE_URL"}
+    assert pgvector.fill_store_options() == {"url": "value-of-DATABASE_URL"}
 
 
 def test_a_task_in_the_environments_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

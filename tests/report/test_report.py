@@ -251,7 +251,7 @@ def test_a_page_comes_out_of_the_smallest_results(
     from bakeoff.core.paths import default_lineup
 
     monkeypatch.delenv("VOYAGE_API_KEY", raising=False)
-    folder = save(run(Lineup.read(default_lineup()).narrowed(kept)), tmp_path)
+    folder = save(run(Lineup.read(default_lineup()).narrow(kept)), tmp_path)
     render(folder)
     made = (folder / "evaluation_report.html").read_text()
     assert ("Nothing ran" in made) == (kept == ["voyage-4"])

@@ -108,14 +108,14 @@ def test_the_result_is_complete_and_the_reports_come_from_it_alone(lineup_file: 
 
 
 def test_a_result_is_never_written_over(lineup_file: Path, tmp_path: Path) -> None:
-    outcome = run(Lineup.read(lineup_file).narrowed(["bm25"]))
+    outcome = run(Lineup.read(lineup_file).narrow(["bm25"]))
     first, second = save(outcome, tmp_path / "results"), save(outcome, tmp_path / "results")
     assert (first / "metrics_summary.json").is_file()
     assert second.name == f"{first.name}-2"
 
 
 def test_a_name_does_not_lead_out_of_the_folder(lineup_file: Path, tmp_path: Path) -> None:
-    outcome = run(replace(Lineup.read(lineup_file).narrowed(["bm25"]), name="../../../x"))
+    outcome = run(replace(Lineup.read(lineup_file).narrow(["bm25"]), name="../../../x"))
     before = {*tmp_path.rglob("*")}
     folder = save(outcome, tmp_path / "a" / "results")
     assert folder.resolve().parent == (tmp_path / "a" / "results").resolve()
@@ -124,7 +124,7 @@ def test_a_name_does_not_lead_out_of_the_folder(lineup_file: Path, tmp_path: Pat
 
 def test_keys_do_not_reach_a_result(lineup_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_API_KEY", "hunter2-hunter2")
-    outcome = run(Lineup.read(lineup_file).narrowed(["bm25"]))
+    outcome = run(Lineup.read(lineup_file).narrow(["bm25"]))
     failure = Failure(kind="raised", error="RuntimeError", text="the server said hunter2-hunter2")
     failed = NotRun(replace(outcome.contenders[0].contender, label="other"), failure)
     folder = save(
@@ -155,7 +155,7 @@ def test_the_run_files_score_the_same_in_trec_eval(lineup_file: Path, tmp_path: 
 
 
 def test_a_second_run_embeds_no_document_again(lineup_file: Path, tmp_path: Path) -> None:
-    lineup = Lineup.read(lineup_file).narrowed(["fake"], ["faiss"])
+    lineup = Lineup.read(lineup_file).narrow(["fake"], ["faiss"])
     settings = Settings(cache=tmp_path / "vectors")
     first, second = run(lineup, settings), run(lineup, settings)
     from bakeoff_providers.base import Role
@@ -179,7 +179,7 @@ def test_building_is_counted_in_seconds(lineup_file: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(Faiss, "build", slowly)
     start = time.perf_counter()
-    summary = summarise(run(Lineup.read(lineup_file).narrowed(["fake"], ["faiss"])))
+    summary = summarise(run(Lineup.read(lineup_file).narrow(["fake"], ["faiss"])))
     (row,) = summary.ran
     assert row.build_seconds is not None
     assert 0.2 <= row.build_seconds <= time.perf_counter() - start

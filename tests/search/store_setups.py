@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bakeoff.extensions.conformance.stores import DIMENSIONS, OpenStore
 from bakeoff.extensions.stores.pgvector import PgVector
 from bakeoff.search.stores import STORES
-from bakeoff.search.stores.conformance import DIMENSIONS, OpenStore
 
 
 @dataclass(frozen=True)

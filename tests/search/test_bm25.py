@@ -17,7 +17,7 @@ from bakeoff.core.task import Query
 from bakeoff.embedding.chunking import Chunk
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import run
-from bakeoff.search.fusion import weighted_rrf
+from bakeoff.search.fusion import fuse_by_rrf
 from bakeoff.search.index import Index
 from bakeoff.search.rankers import bm25
 from bakeoff.search.rankers.bm25 import BM25
@@ -131,7 +131,7 @@ def test_the_rest_keeps_to_the_filter_and_leaves_out_the_item_that_asks() -> Non
 def test_a_fusion_does_not_count_the_order_by_id() -> None:
     words = _searcher().ask(Query(id="q", text="a boat")).ranking
     vectors = Ranking(("c", "d"), (0.9, 0.8))
-    fused = weighted_rrf([words, vectors], [1, 1], c=1)
+    fused = fuse_by_rrf([words, vectors], [1, 1], c=1)
     assert fused.ids == ("d", "c")  # 1/2 + 1/3 against 1/2; a and b are in neither
     assert fused.scores == pytest.approx((5 / 6, 1 / 2))
 

@@ -18,7 +18,7 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.summary import summarise
 from bakeoff.running.runner import Settings, run
 from bakeoff.search.answer import Answer, Searcher, Timed
-from bakeoff.search.fusion import Fusion, FusionWeights, fuse, grid, tune, weighted_rrf
+from bakeoff.search.fusion import Fusion, FusionWeights, fuse, fuse_by_rrf, grid, tune
 from bakeoff.statistics.averaging import PerQuery, PerQueryAsked
 from bakeoff.statistics.stratified import Strata
 from bakeoff.systems.fused import FusedSearcher
@@ -37,23 +37,23 @@ def _ranked(*ids: str) -> Ranking:
 
 
 def test_the_sums_are_those_of_hand_work() -> None:
-    fused = weighted_rrf([_ranked("a", "b", "c"), _ranked("c", "a")], [2.0, 1.0], c=60)
+    fused = fuse_by_rrf([_ranked("a", "b", "c"), _ranked("c", "a")], [2.0, 1.0], c=60)
     # a: 2/61 + 1/62, b: 2/62, c: 2/63 + 1/61
     assert fused.ids == ("a", "c", "b")
     assert fused.scores == pytest.approx([2 / 61 + 1 / 62, 2 / 63 + 1 / 61, 2 / 62])
 
 
 def test_a_ranking_that_is_cut_adds_nothing_below_the_cut() -> None:
-    fused = weighted_rrf([_ranked("a", "b"), _ranked("b", "a")], [1.0, 1.0], c=0, top_n=1)
+    fused = fuse_by_rrf([_ranked("a", "b"), _ranked("b", "a")], [1.0, 1.0], c=0, top_n=1)
     assert dict(zip(fused.ids, fused.scores, strict=True)) == {"a": 1.0, "b": 1.0}
     # with c = 0 and no cut both have 1 + 1/2, and the id decides
-    assert weighted_rrf([_ranked("b", "a"), _ranked("a", "b")], [1.0, 1.0], c=0).ids == ("a", "b")
+    assert fuse_by_rrf([_ranked("b", "a"), _ranked("a", "b")], [1.0, 1.0], c=0).ids == ("a", "b")
 
 
 def test_the_order_of_summation_decides_no_tie() -> None:
     # every document has the ranks 1, 2 and 3 once: all sums are equal, however they round
     rankings = [_ranked("a", "b", "c"), _ranked("b", "c", "a"), _ranked("c", "a", "b")]
-    fused = weighted_rrf(rankings, [1.0, 1.0, 1.0])
+    fused = fuse_by_rrf(rankings, [1.0, 1.0, 1.0])
     assert fused.ids == ("a", "b", "c")
     assert len(set(fused.scores)) == 1
 
@@ -61,7 +61,7 @@ def test_the_order_of_summation_decides_no_tie() -> None:
 @given(st.lists(st.permutations(list("abcdef")), min_size=1, max_size=4), st.floats(0, 100))
 def test_one_ranking_or_equal_ones_keep_their_order(orders: list[list[str]], c: float) -> None:
     first = orders[0]
-    assert list(weighted_rrf([_ranked(*first)] * len(orders), [1.0] * len(orders), c).ids) == first
+    assert list(fuse_by_rrf([_ranked(*first)] * len(orders), [1.0] * len(orders), c).ids) == first
 
 
 @pytest.mark.parametrize(
@@ -168,10 +168,10 @@ def test_a_hybrid_is_a_row_like_any_other(lineup_file: Path) -> None:
 
 def test_narrowing_keeps_a_fusion_with_its_parts(lineup_file: Path) -> None:
     lineup = Lineup.read(lineup_file)
-    assert [c.label for c in lineup.narrowed(["hybrid"]).contenders] == ["bm25", "fake+faiss", "hybrid"]
-    assert [c.label for c in lineup.narrowed(["bm25"]).contenders] == ["bm25"]
-    assert [c.label for c in lineup.narrowed(["bm25", "fake"]).contenders][-1] == "hybrid"
-    assert [c.label for c in lineup.narrowed(stores=["chroma"]).contenders] == ["fake+chroma"]
+    assert [c.label for c in lineup.narrow(["hybrid"]).contenders] == ["bm25", "fake+faiss", "hybrid"]
+    assert [c.label for c in lineup.narrow(["bm25"]).contenders] == ["bm25"]
+    assert [c.label for c in lineup.narrow(["bm25", "fake"]).contenders][-1] == "hybrid"
+    assert [c.label for c in lineup.narrow(stores=["chroma"]).contenders] == ["fake+chroma"]
 
 
 def test_tuned_weights_are_told_out_of_fold(lineup_file: Path) -> None:
@@ -394,7 +394,7 @@ def test_only_the_first_places_are_read_by_scores_too() -> None:
 
 def test_the_customary_constant_and_the_limits_of_settings() -> None:
     assert Fusion(("a", "b"), (1.0, 1.0)).c == 60
-    assert weighted_rrf([_ranked("a")], [1.0]).scores == pytest.approx([1 / 61])
+    assert fuse_by_rrf([_ranked("a")], [1.0]).scores == pytest.approx([1 / 61])
     assert fuse([_ranked("a"), _ranked("b")], Fusion(("a", "b"), (1.0, 0.0), c=0.0)).scores == (1.0, 0.0)
     assert Fusion(("a", "b"), (0.0, 1.0), top_n=1).top_n == 1
 

@@ -18,7 +18,7 @@ from bakeoff.results.picks import Limits, is_within
 from bakeoff.results.summary import summarise
 from bakeoff.running.plan import plan
 from bakeoff.running.runner import Outcome, Settings, run
-from bakeoff.search.rerankers import RERANKERS, Reranked, checked
+from bakeoff.search.rerankers import RERANKERS, Reranked, check_scores
 from bakeoff_providers.errors import CallFailed, EmbeddingFailed, InputError, StoreError, Unavailable
 from scipy.stats import gmean
 
@@ -186,7 +186,7 @@ def test_hosted_scores_are_checked_before_they_are_believed(wire: WireServer, na
 @pytest.mark.filterwarnings("error")
 def test_scores_that_are_no_numbers_in_the_cache_are_refused(score: float) -> None:
     with refuses(StoreError):
-        checked(Reranked([score, 1.0]), ["a", "b"], "m")
+        check_scores(Reranked([score, 1.0]), ["a", "b"], "m")
 
 
 def test_scores_that_were_refused_are_not_cached(tmp_path: Path, wire: WireServer) -> None:
@@ -248,7 +248,7 @@ def test_the_fake_and_functions_rerank_and_the_gain_is_told(tmp_path: Path) -> N
     assert all(-one["before"] <= one["low"] <= one["gain"] <= one["high"] for one in known)
     (tmp_path / "again.toml").write_text(lineup_text(lineup.to_dict()))
     assert Lineup.read(tmp_path / "again.toml").contenders == lineup.contenders
-    narrowed = lineup.narrowed(["both+fake"])
+    narrowed = lineup.narrow(["both+fake"])
     assert {"fake+faiss", "bm25", "both", "both+fake"} <= {c.label for c in narrowed.contenders}
 
 

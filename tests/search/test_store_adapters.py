@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bakeoff.core.filters import conditions, passes, token
+from bakeoff.extensions.conformance.stores import DIMENSIONS, clustered
 from bakeoff.extensions.stores.duckdb_vss import DuckdbVss
 from bakeoff.extensions.stores.pgvector import PgVector
 from bakeoff.extensions.stores.qdrant import Qdrant
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import graph_bytes
 from bakeoff.search.stores.chroma import Chroma
-from bakeoff.search.stores.conformance import DIMENSIONS, clustered
 from bakeoff.search.stores.faiss import Faiss
 from bakeoff.search.stores.numbered import IdMap
 from bakeoff.search.stores.servers import listeners

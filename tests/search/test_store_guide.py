@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from bakeoff.search.stores.conformance import OpenStore, StoreConformance
+from bakeoff.extensions.conformance.stores import OpenStore, StoreConformance
 from bakeoff_providers.code import load_from_file
 
 from tests.registries import ROOT

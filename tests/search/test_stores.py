@@ -7,9 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from bakeoff.search.stores import STORES
-from bakeoff.search.stores.base import Store
-from bakeoff.search.stores.conformance import (
+from bakeoff.extensions.conformance.stores import (
     DIMENSIONS,
     IDS,
     METADATA,
@@ -18,6 +16,8 @@ from bakeoff.search.stores.conformance import (
     StoreConformance,
     recall,
 )
+from bakeoff.search.stores import STORES
+from bakeoff.search.stores.base import Store
 
 from tests.errors import refuses
 from tests.search.lying import BY_ANSWERS, BY_COUNT, Liar

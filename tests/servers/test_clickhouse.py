@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from bakeoff.extensions.conformance.stores import OpenStore, StoreConformance
 from bakeoff.extensions.stores.clickhouse import ClickHouse
-from bakeoff.search.stores.conformance import OpenStore, StoreConformance
 
 pytestmark = pytest.mark.servers
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bakeoff.extensions.conformance.stores import DIMENSIONS
 from bakeoff.extensions.stores.pgvector import PgVector
 from bakeoff.extensions.stores.qdrant import Qdrant
-from bakeoff.search.stores.conformance import DIMENSIONS
 
 from tests.extensions.stores.hybrid_suite import HybridSuite, OpenHybrid, opener
 

@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from bakeoff.extensions.conformance.stores import DIMENSIONS, IDS, VECTORS, OpenStore, StoreConformance
 from bakeoff.extensions.stores.milvus import Milvus
-from bakeoff.search.stores.conformance import DIMENSIONS, IDS, VECTORS, OpenStore, StoreConformance
 from bakeoff_providers.errors import InputError, Unavailable
 
 from tests.extensions.stores.hybrid_suite import HybridSuite, OpenHybrid, opener

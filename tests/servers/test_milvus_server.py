@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 import pytest
+from bakeoff.extensions.conformance.stores import OpenStore, StoreConformance
 from bakeoff.extensions.stores.milvus import URL, Milvus
-from bakeoff.search.stores.conformance import OpenStore, StoreConformance
 
 pytestmark = [
     pytest.mark.servers,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bakeoff.extensions.conformance.stores import DIMENSIONS, IDS, OpenStore, StoreConformance, clustered
 from bakeoff.extensions.stores.pgvector import PgVector
-from bakeoff.search.stores.conformance import DIMENSIONS, IDS, OpenStore, StoreConformance, clustered
 from bakeoff_providers.errors import InputError, Unavailable
 
 pytestmark = pytest.mark.servers

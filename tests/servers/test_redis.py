@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bakeoff.extensions.conformance.stores import IDS, VECTORS, OpenStore, StoreConformance
 from bakeoff.extensions.stores.redis import URL, Redis
-from bakeoff.search.stores.conformance import IDS, VECTORS, OpenStore, StoreConformance
 from bakeoff_providers.errors import Unavailable
 
 from tests.servers.redis_server import FOLDER, redis_server

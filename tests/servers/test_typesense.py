@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bakeoff.extensions.conformance.stores import IDS, VECTORS, OpenStore, StoreConformance
 from bakeoff.extensions.stores.typesense import KEY, URL, Typesense
-from bakeoff.search.stores.conformance import IDS, VECTORS, OpenStore, StoreConformance
 from bakeoff_providers.errors import Unavailable
 
 from tests.servers import typesense_server

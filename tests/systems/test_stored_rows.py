@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from bakeoff.embedding.chunking import ContenderChunking
+from bakeoff.extensions.late_interaction.row import Tokens
 from bakeoff.lineup.keys import table_of
 from bakeoff.search.fusion import Fusion
 from bakeoff.search.variants import Variant
@@ -19,7 +20,6 @@ from bakeoff.systems.given import GivenRow
 from bakeoff.systems.lexical import Lexical
 from bakeoff.systems.reranked import Rerank, RerankedRow
 from bakeoff.systems.retriever import RetrieverRow
-from bakeoff.systems.tokens import Tokens
 
 NAMED = {"label": "row", "name": "row"}
 PLAIN = {"variant": {"dimensions": None, "precision": "float32"}}

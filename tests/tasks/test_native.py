@@ -173,7 +173,7 @@ def test_the_multilingual_task_has_each_query_in_two_languages_under_the_english
 
 
 def test_the_result_of_the_multilingual_line_up_has_a_figure_for_each_language(tmp_path: Path) -> None:
-    lineup = Lineup.read(lineup_file(Path("multilingual"))).narrowed(["bm25"], ())
+    lineup = Lineup.read(lineup_file(Path("multilingual"))).narrow(["bm25"], ())
     outcome = run(lineup)
     summary = read_summary(save(outcome, tmp_path))
     (row,) = (row for row in summary.rows if row.label == "bm25")

@@ -16,7 +16,7 @@ from bakeoff.extensions.corpus_size import study as corpus_size
 from bakeoff.extensions.corpus_size.study import corpus_sizes, order_changes, usual_sizes
 from bakeoff.running.settings import Settings
 from bakeoff.statistics.averaging import PerQuery, averaging_of
-from bakeoff.tasks.sample import sampled
+from bakeoff.tasks.sample import draw_sample
 from bakeoff_providers.errors import InputError
 
 from tests.errors import refuses, says
@@ -31,17 +31,17 @@ TASK = Task(
 
 
 def test_a_sample_keeps_what_is_judged_and_is_part_of_a_larger_one() -> None:
-    small, large = sampled(TASK, 30, 1), sampled(TASK, 90, 1)
+    small, large = draw_sample(TASK, 30, 1), draw_sample(TASK, 90, 1)
     judged = {document for grades in TASK.judgments.values() for document in grades}
     assert judged < set(document_ids(small.documents)) < set(document_ids(large.documents))
     assert (len(small.documents), len(large.documents), small.drawn_from) == (30, 90, 200)
     order = [name for name in document_ids(TASK.documents) if name in set(document_ids(small.documents))]
     assert document_ids(small.documents) == order
-    assert document_ids(sampled(TASK, 30, 2).documents) != order
+    assert document_ids(draw_sample(TASK, 30, 2).documents) != order
     assert len({task.fingerprint() for task in (TASK, small, large)}) == 3
-    assert sampled(TASK, 200, 1) is TASK
+    assert draw_sample(TASK, 200, 1) is TASK
     with refuses(InputError, "10", place="--sample-documents"):
-        sampled(TASK, 9, 1)
+        draw_sample(TASK, 9, 1)
 
 
 def test_a_run_over_a_sample_says_so_in_its_head(tmp_path: Path) -> None:

@@ -279,7 +279,7 @@ def test_the_built_in_task_is_graded_by_its_rule() -> None:
 
 
 def test_the_built_in_line_up_shows_what_a_filter_saves() -> None:
-    outcome = run(Lineup.read(lineup_file(Path("time-bound"))).narrowed(["bm25"], ()))
+    outcome = run(Lineup.read(lineup_file(Path("time-bound"))).narrow(["bm25"], ()))
     stale = next(measure for measure in outcome.lineup.measures if str(measure) == "stale@1")
     assert outcome.baselines["oracle"][stale].tolist() == [0.0] * 18
     assert outcome.baselines["random"][stale].tolist() == [pytest.approx(16 / 26)] * 18

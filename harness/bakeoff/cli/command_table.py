@@ -73,7 +73,6 @@ CORE = (
     Command("tasks", "bakeoff.cli.compare:tasks", DECIDE, "Put the results of several tasks side by side."),
     Command("history", "bakeoff.cli.report:history", DECIDE, "Chart every contender over time."),
     Command("plan-queries", "bakeoff.cli.compare:plan_queries", DECIDE, "Plan how many queries to label."),
-    Command("export-mteb", "bakeoff.cli.compare:export_mteb", DECIDE, "Write a result in MTEB's layout."),
     Command("validate", "bakeoff.cli.validate:validate", SET_UP, "Check a line-up or a task; spend nothing."),
     Command("list", "bakeoff.cli.listing:list_", SET_UP, "List what is available and what is missing."),
     Command("options", "bakeoff.cli.options:options", SET_UP, "List every option with its default and meaning."),

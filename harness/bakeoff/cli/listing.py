@@ -34,12 +34,18 @@ GROUPS = {
     "vector file": "bakeoff.vector_files",
     "engine": "bakeoff.engines",
     "chat": "bakeoff.chats",
+    "query maker": "bakeoff.makers",
     "kind of task": "bakeoff.kinds",
     "format": "bakeoff.formats",
     "measure": "bakeoff.measures",
 }
 TITLE = 14  # width of the titles
-TITLES = {"existing index": "indexes", "kind of task": "kinds", "chat": "chat"}  # irregular plurals
+TITLES = {
+    "existing index": "indexes",
+    "kind of task": "kinds",
+    "query maker": "makers",
+    "chat": "chat",
+}  # irregular
 
 models = typer.Typer(help="Weights of the models that run on this machine.", no_args_is_help=True)
 

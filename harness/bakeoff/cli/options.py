@@ -154,18 +154,12 @@ def sorts() -> list[Sort]:
     from bakeoff.search.retrievers import RETRIEVERS
     from bakeoff.search.stores import STORES
     from bakeoff.search.stores.existing import EXISTING
-    from bakeoff.search.token_stores import TOKEN_STORES
     from bakeoff.tasks.formats import FORMATS
     from bakeoff.tasks.kinds import TASK_KINDS, TaskKeys
 
     return [
         Sort(PROVIDERS, "providers", 'provider = "NAME", options = { … } in a [[contender]]'),
         Sort(STORES, "stores", 'store = { name = "NAME", options = { … } } in a [[contender]]'),
-        Sort(
-            TOKEN_STORES,
-            "token-stores",
-            'vectors = "tokens", store = { name = "NAME", options = { … } } in a [[contender]]',
-        ),
         Sort(EXISTING, "existing", 'store = { name = "NAME", existing = "…" } in a [[contender]]'),
         Sort(RANKERS, "rankers", 'ranker = "NAME", options = { … } in a [[contender]]'),
         Sort(RETRIEVERS, "retrievers", "retriever = { … } in a [[contender]]"),

@@ -104,7 +104,7 @@ def run(
     if lineup is None and not OWN_LINEUP.is_file():
         notice(f"no {OWN_LINEUP} here: the built-in line-up is run (`bakeoff init TASK` writes one for an own task)")
     path = lineup_path(lineup)
-    chosen = read_lineup(path).with_baseline(baseline).narrowed(contender or (), store or ())
+    chosen = read_lineup(path).with_baseline(baseline).narrow(contender or (), store or ())
     options = task_options(chosen.task, chosen.folder, parse_settings(set_, "k=5"), Path.cwd())
     chosen = replace(
         chosen,

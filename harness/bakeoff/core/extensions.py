@@ -1,8 +1,14 @@
 """Extensions: what they add, and how they are found. The core names none of them.
 
-Every package in `bakeoff/extensions/` lists what it adds in its own `__init__`: `COMMANDS`; `KINDS`, `ENGINES`,
-`STORES`, `EXISTING` and `TOKEN_STORES` by name; `WORDS` of its facts; `BEFORE_REMOVAL`, what to call with a scratch
-folder before it goes; `API` for names of `import bakeoff`; and `REGISTRIES` of its own that `bakeoff options` shows.
+Every package in `bakeoff/extensions/` lists what it adds in its own `__init__`:
+
+- `COMMANDS` of the command line;
+- by name `SYSTEMS`, `STORES`, `EXISTING`, `RERANKERS`, `FORMATS`, `KINDS` and `ENGINES`;
+- `WORDS` for its facts;
+- `API` and `PLUGIN_API`, names of `bakeoff` and of `bakeoff.plugins`;
+- `REGISTRIES` of its own, for `bakeoff options`;
+- `BEFORE_REMOVAL`, what to call with a scratch folder before it is removed.
+
 Other packages offer commands by the entry point `bakeoff.commands`, and the rest by those of the registries.
 """
 

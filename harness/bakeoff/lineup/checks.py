@@ -1,4 +1,4 @@
-"""What would only fail when the result is written, or would be published with it, is refused before anything runs."""
+"""Checks before a run: what would fail on writing the result, or leak secrets with it."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ ADDRESSES = ("base_url", "url")
 
 
 def check_name(name: str, place: str) -> None:
-    """The name is part of the folder's name and a line of every page."""
+    """The name becomes part of a folder name and a page heading."""
     check_label(name, place)
     if any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in name):
         raise InputError("has a control character in it", place=place, remedy="leave it out")
 
 
 def check_label(name: str, place: str) -> None:
-    """Labels are parts of file names; what is not allowed there has been replaced, but they may be too long."""
+    """Labels become file names and may be too long. Forbidden characters are already replaced."""
     if len(name.encode(errors="surrogatepass")) > LONGEST_NAME:
         raise InputError(f"is longer than {LONGEST_NAME} bytes", place=place, remedy="choose a shorter one")
 
 
 def check_labels(contenders: Iterable[System]) -> None:
-    """Of rows as they will be called, by their own words or by generated ones."""
+    """Check the final labels of rows."""
     for contender in contenders:
         check_label(contender.label, f"label {contender.label[:40]}…")
 
 
 def check_settings(name: str, depth: int | None, rounds: int, seed: int) -> None:
-    """What every line-up says, whether it is a file or was made in Python."""
+    """Check the settings of every line-up, from a file or from Python."""
     check_number(depth, "depth")
     check_number(rounds, "rounds")
     check_seed(seed, "seed")
@@ -46,7 +46,7 @@ def check_settings(name: str, depth: int | None, rounds: int, seed: int) -> None
 
 
 def check_number(value: int | None, place: str) -> None:
-    """Counts of the line-up: at least one, and no more than a machine can do."""
+    """A count of at least one, within reason."""
     if value is not None and value < 1:
         raise InputError("must be at least 1", place=place)
     if value is not None and value > MOST[place]:
@@ -54,13 +54,13 @@ def check_number(value: int | None, place: str) -> None:
 
 
 def check_seed(seed: int, place: str) -> None:
-    """What every random generator takes."""
+    """A seed that every random generator takes."""
     if not 0 <= seed <= LARGEST_SEED:
         raise InputError("must be a whole number from 0 to 2^63 - 1", place=place)
 
 
 def check_no_secrets(options: Mapping[str, Any], place: str) -> None:
-    """The line-up is copied into results: neither an address nor any other option in it may hold a secret."""
+    """Refuse secrets in addresses and options, as results hold the line-up."""
     if secret := find_secret(options, place):
         raise InputError(
             "a key or a password is written down here",
@@ -78,23 +78,23 @@ def _check_addresses(options: Mapping[str, Any], place: str) -> None:
             if isinstance(entry, Mapping):
                 _check_addresses(entry, where)
             elif isinstance(entry, str) and _is_address(key, entry) and (secret := secret_in_url(entry)):
-                raise _refused(secret, where)
+                raise _build_error(secret, where)
 
 
 def _is_address(key: object, value: str) -> bool:
-    """By its name (`url`, on a command line also `qdrant.url`), or by what it looks like."""
+    """By its name (`url`, `qdrant.url`) or its form."""
     return str(key).rpartition(".")[2] in ADDRESSES or "://" in value.partition(" ")[0]
 
 
 def check_no_password(address: str, place: str) -> None:
-    """An index that exists, a cluster or a bucket may name a user, but no password and no key."""
+    """Addresses may name a user, but no password or key."""
     if passwords_in(address):
-        raise _refused("a password", place)
+        raise _build_error("a password", place)
     if address.startswith(("http://", "https://")) and (secret := secret_in_url(address)):
-        raise _refused(secret, place)
+        raise _build_error(secret, place)
 
 
-def _refused(secret: str, place: str) -> InputError:
+def _build_error(secret: str, place: str) -> InputError:
     return InputError(
         f"the address has {secret} in it",
         place=place,

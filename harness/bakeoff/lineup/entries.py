@@ -1,4 +1,4 @@
-"""The line-up file as it is written: the shape of its tables, before anything in them is checked."""
+"""The shape of the line-up file, before its content is checked."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class StoreEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     metric: Metric = ""
 
     def reading(self) -> dict[str, str]:
-        """How to read an index that exists; empty where one is to be built."""
+        """How to read an existing index; empty where one is built."""
         settings = {key: getattr(self, key) for key in ("existing", "collection", "id", "vector", "split", "metric")}
         return {key: value for key, value in settings.items() if value}
 

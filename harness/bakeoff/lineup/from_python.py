@@ -1,4 +1,4 @@
-"""Contenders and a task from Python values: functions, objects, names and dicts become the rows of a line-up."""
+"""Line-ups from Python values: functions, objects, names and dicts."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def lineup_of(
 def _rows(label: str, value: Any, store: str) -> list[System]:
     try:
         if isinstance(value, str):
-            return _named(label, value, store)
+            return _build_rows(label, value, store)
         if isinstance(value, Mapping):
             return _from_mapping(label, value, store)
         return [_live(label, value, store)]
@@ -80,29 +80,29 @@ def _rows(label: str, value: Any, store: str) -> list[System]:
         raise InputError(error.problem, place=f"{label} {error.place}".strip(), remedy=error.remedy) from None
 
 
-def _named(label: str, name: str, store: str) -> list[System]:
+def _build_rows(label: str, name: str, store: str) -> list[System]:
     """A provider, a ranker or a file by its name."""
     if name in RANKERS.names():
         return contenders_of(ContenderEntry(ranker=name, label=label))
     if name.startswith("file:") or name in PROVIDERS.names():
         rows = contenders_of(ContenderEntry(provider=name, label=label, store=store))
-        return [_called(row, label) for row in rows]
+        return [_rename(row, label) for row in rows]
     raise InputError(f"unknown provider or ranker {name!r}", remedy=nearest(name, PROVIDERS.names() + RANKERS.names()))
 
 
 def _from_mapping(label: str, value: Mapping[Any, Any], store: str) -> list[System]:
-    """Scores by query and document are a run; anything else is a [[contender]] as a line-up writes it."""
+    """Scores by query and document are a run; other mappings are a [[contender]]."""
     if value and all(isinstance(scores, Mapping) for scores in value.values()):
         return [GivenRow(safe_label(label), label, live=value)]
     entry = convert(label, {"label": label, "store": store, **value}, ContenderEntry)
     if not entry.provider:
         entry = msgspec.structs.replace(entry, store=[])
     rows = contenders_of(entry)
-    return [_called(rows[0], label)] if len(rows) == 1 else rows
+    return [_rename(rows[0], label)] if len(rows) == 1 else rows
 
 
 def _live(label: str, value: Any, store: str) -> System:
-    """A function is told by its parameters: `(texts)` and `(texts, role)` embed, `(text, k)` searches."""
+    """The parameters decide: `(texts)` and `(texts, role)` embed, `(text, k)` searches."""
     if embeds(value):
         provider = value.name if isinstance(value, Provider) and value.name in PROVIDERS.names() else "own"
         return Dense(safe_label(label), label, provider=provider, store=store, live=value)
@@ -123,8 +123,8 @@ def _live(label: str, value: Any, store: str) -> System:
     return RetrieverRow(safe_label(label), label, retriever={"kind": "function"}, live=value)
 
 
-def _called(row: System, label: str) -> System:
-    """One row is called exactly as its key; its store need not be part of the name."""
+def _rename(row: System, label: str) -> System:
+    """A single row takes its key as label, without the store."""
     return replace(row, label=safe_label(label))
 
 

@@ -1,31 +1,43 @@
-"""The settings by which an entry names its rows. One table may give rows of several types."""
+"""From entries of a line-up to rows, and back. One table may give rows of several types."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 from bakeoff_providers import PROVIDERS
+from bakeoff_providers.base import TEXT
+from bakeoff_providers.cards import FAMILIES, check_prompt, family_prompts
 from bakeoff_providers.code import file_reference
 from bakeoff_providers.errors import BrokenPlugin, InputError
-from bakeoff_providers.keys import variables_in
+from bakeoff_providers.keys import is_secret_name, variables_in
+from bakeoff_providers.options import REST
+from bakeoff_providers.own import Own
 from bakeoff_providers.registry import nearest
+from bakeoff_providers.secrets import is_secret_variable
 
-from bakeoff.lineup.checks import check_label, check_no_secrets
-from bakeoff.lineup.entries import ContenderEntry, FusionEntry, RerankEntry
-from bakeoff.lineup.provider import named_chunkings, provider_entry, provider_rows
+from bakeoff.embedding.chunking import ContenderChunking
+from bakeoff.lineup.checks import ADDRESSES, check_label, check_no_password, check_no_secrets
+from bakeoff.lineup.entries import ContenderEntry, FusionEntry, Prompt, PromptName, RerankEntry, StoreEntry
+from bakeoff.lineup.labels import safe_label
 from bakeoff.lineup.variables import name_without_marks
 from bakeoff.search.fusion import Fusion
 from bakeoff.search.rankers import RANKERS
 from bakeoff.search.rerankers import RERANKERS
 from bakeoff.search.retrievers import RETRIEVERS
+from bakeoff.search.stores import STORES
+from bakeoff.search.stores.existing import EXISTING
+from bakeoff.search.variants import Variant
 from bakeoff.systems import SYSTEMS
 from bakeoff.systems.base import FieldRow, System
-from bakeoff.systems.dense import Dense
+from bakeoff.systems.dense import HYBRID, Dense
+from bakeoff.systems.embedding import EmbeddingRow, StoreRow
+from bakeoff.systems.existing import ExistingRow
 from bakeoff.systems.fused import Fused
 from bakeoff.systems.given import GivenRow
 from bakeoff.systems.lexical import Lexical
@@ -39,9 +51,9 @@ Stored = Mapping[str, Any]  # a row as a result stores it
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A setting that a [[contender]] names its rows by; `takes` are the other settings that go with it.
+    """A setting that decides what rows a [[contender]] has; `takes` are the settings it allows.
 
-    `entry_of` gives the entry of a row as a result stores it.
+    `entry_of` turns a stored row back into an entry.
     """
 
     about: str
@@ -51,7 +63,7 @@ class Key:
 
 
 def contenders_of(entry: ContenderEntry) -> list[System]:
-    """The rows of one [[contender]]; a setting that does not go with its key is refused."""
+    """The rows of one [[contender]]; settings that its key does not allow are refused."""
     name = _key_of(entry)
     key, defaults = KEYS[name], ContenderEntry()
     for setting in msgspec.structs.fields(ContenderEntry):
@@ -66,7 +78,7 @@ def contenders_of(entry: ContenderEntry) -> list[System]:
 
 
 def _broken_rows(entry: ContenderEntry, key: str, reason: str) -> list[System]:
-    """Another package's plug-in costs the rows that it is part of: the entry's other stores are built without it."""
+    """A broken plug-in fails only the rows that use it; the entry's other stores are built."""
     if isinstance(entry.store, list) and len(entry.store) > 1:
         alone = (msgspec.structs.replace(entry, store=[store]) for store in entry.store)
         return [row for one in alone for row in contenders_of(one)]
@@ -78,7 +90,7 @@ def _broken_rows(entry: ContenderEntry, key: str, reason: str) -> list[System]:
 
 
 def unset_rows(entry: ContenderEntry, reason: str) -> list[System]:
-    """The rows of a [[contender]] that names a variable that is not set, one for each store: they only say so."""
+    """Placeholder rows, one per store, of a [[contender]] with an unset variable."""
     key = _key_of(entry)
     check_no_secrets(entry.options, "options")
     given = getattr(entry, key)
@@ -102,13 +114,13 @@ def unset_rows(entry: ContenderEntry, reason: str) -> list[System]:
 
 
 def unset_row(label: str, reason: str) -> System:
-    """A row of which only its label is known."""
+    """A placeholder row with a label and a reason."""
     name = name_without_marks(label)
     return GivenRow(name, name, unset=reason)
 
 
 def table_of(row: Stored) -> tuple[str, dict[str, Any]]:
-    """The entry of a line-up that gives exactly this row, as a result stores it, and what its table is called."""
+    """The table name and the entry that give exactly this stored row."""
     for table in ("fusion", "rerank"):
         if row.get(table):
             return table, {"label": row["name"], **row[table]}
@@ -125,11 +137,254 @@ def _key_of(entry: ContenderEntry) -> str:
     return named[0]
 
 
+def _provider_rows(entry: ContenderEntry) -> list[EmbeddingRow]:
+    """A row for each prompt, chunking, store, search and variant."""
+    entry, own = _resolve_own_code(entry)
+    name = entry.label or f"{entry.model or own or entry.provider}{'-tokens' * (entry.vectors == 'tokens')}"
+    rows = []
+    if entry.prompt and not {"query_prompt", REST} & {option.name for option in PROVIDERS.options(entry.provider)}:
+        raise InputError(f"provider {entry.provider!r} takes no prompt", place="prompt", remedy="remove it")
+    for prompted, prompt_options in _name_prompts(entry, name):
+        options = {**entry.options, **prompt_options}
+        PROVIDERS.check_options(entry.provider, options)
+        if not issubclass(PROVIDERS.get(entry.provider), Own):
+            _check_no_secret_cached(options)
+        prompted_entry = msgspec.structs.replace(entry, options=options)
+        for called, chunking in _name_chunkings(entry, prompted):
+            for store, search, variant in product(_list_stores(entry), _list_searches(entry), _list_variants(entry)):
+                rows.append(_build_row(prompted_entry, called, chunking, store, search, variant))
+                check_no_secrets(store.options, "store.options")
+    return rows
+
+
+def _check_no_secret_cached(options: Mapping[str, Any]) -> None:
+    """Options enter the stored cache key, which leaves out only secrets in addresses."""
+    for option, value in options.items():
+        secret = next(filter(is_secret_variable, variables_in(value)), None)
+        if secret and option not in ADDRESSES and not is_secret_name(option):
+            raise InputError(
+                f"{secret} is the name of a secret, and the cache keeps this option",
+                place=f"options.{option}",
+                remedy="a provider takes its key from the environment by itself (key_env names the variable)",
+            )
+
+
+def _resolve_own_code(entry: ContenderEntry) -> tuple[ContenderEntry, str]:
+    """`file:mine.py:embed` is the provider `own` with these options; the function's name is its default label."""
+    if not (reference := file_reference(entry.provider)):
+        return entry, ""
+    options = {"file": reference[0], "function": reference[1], **entry.options}
+    provider = "own_hosted" if options.pop("hosted", False) else "own"
+    return msgspec.structs.replace(entry, provider=provider, options=options), reference[1]
+
+
+def _build_row(
+    entry: ContenderEntry,
+    name: str,
+    chunking: ContenderChunking | None,
+    store: StoreEntry,
+    search: str,
+    variant: Variant,
+) -> EmbeddingRow:
+    if search == HYBRID:
+        _check_hybrid(store)
+    name = f"{name}@{variant}" if str(variant) else name
+    common: dict[str, Any] = {
+        "label": f"{name}+{store.label or store.name}{f'-{HYBRID}' if search == HYBRID else ''}",
+        "name": name,
+        "field": entry.field,
+        "provider": entry.provider,
+        "model": entry.model,
+        "store": store.name,
+        "options": dict(entry.options),
+        "chunking": chunking,
+    }
+    if entry.vectors:
+        return _row_type(entry)(**common, store_options=dict(store.options))
+    if reading := store.reading():
+        return ExistingRow(**common, existing=reading)
+    return Dense(
+        **common,
+        store_options=dict(store.options),
+        variant=variant,
+        search="" if search == "vectors" else search,
+    )
+
+
+def _check_hybrid(store: StoreEntry) -> None:
+    """Refuse stores without hybrid search, and existing indexes, which may hold no texts."""
+    if store.reading():
+        raise InputError("an index that exists is searched by vectors alone", place="search", remedy="remove it")
+    if HYBRID not in STORES.get(store.name).search_kinds:
+        able = [name for name, known in STORES.load_all() if HYBRID in known.search_kinds]
+        raise InputError(
+            f"{store.name} does no hybrid search of its own",
+            place="search",
+            remedy=f"use {', '.join(able)}, or fuse this row with one of BM25 in a [[fusion]]",
+        )
+
+
+def _list_stores(entry: ContenderEntry) -> list[StoreEntry]:
+    row_type = _row_type(entry)
+    named = entry.store if isinstance(entry.store, list) else [entry.store]
+    named = named or [store for store in [row_type.default_store] if store]
+    if not named:
+        raise InputError("names no store", place="store", remedy='for example store = "faiss"')
+    stores = [StoreEntry(store) if isinstance(store, str) else store for store in named]
+    for store in stores:
+        if entry.vectors:
+            _check_plain(store, entry)
+        if store.reading():
+            _check_existing(store, entry)
+        else:
+            row_type.stores().check_options(store.name, store.options)
+    return stores
+
+
+def _row_type(entry: ContenderEntry) -> type[StoreRow]:
+    """The row type that `vectors` names."""
+    if not entry.vectors:
+        return Dense
+    row_type = SYSTEMS.get(entry.vectors)
+    assert issubclass(row_type, StoreRow)
+    return row_type
+
+
+def _check_plain(store: StoreEntry, entry: ContenderEntry) -> None:
+    """Token vectors are stored and searched in one way."""
+    built = entry.dimensions or entry.precision != "float32" or _list_searches(entry) != ["vectors"]
+    if built or store.reading():
+        raise InputError(
+            "vectors of tokens take no dimensions, no precision, no search and no index that exists",
+            place="vectors",
+            remedy="remove them",
+        )
+
+
+def _check_existing(store: StoreEntry, entry: ContenderEntry) -> None:
+    """An existing index takes no options, dimensions or precision."""
+    EXISTING.get(store.name)
+    if not store.existing:
+        raise InputError(
+            f"{next(iter(store.reading()))} says how to read an index, but none is named",
+            place="store",
+            remedy='existing = "./chroma_db"',
+        )
+    check_no_password(store.existing, "store.existing")
+    if store.options or entry.dimensions or entry.precision != "float32":
+        raise InputError(
+            "an index that exists takes no options, dimensions or precision", place="store", remedy="remove them"
+        )
+
+
+def _list_variants(entry: ContenderEntry) -> list[Variant]:
+    """Dimensions × precisions; by default the model's own dimensions."""
+    named = entry.dimensions if isinstance(entry.dimensions, list) else [entry.dimensions]
+    if any(size < 1 for size in named):
+        raise InputError("must be at least 1", place="dimensions")
+    sizes: list[int | None] = [*named] or [None]
+    precisions = entry.precision if isinstance(entry.precision, list) else [entry.precision]
+    if not precisions:
+        raise InputError("names no precision", place="precision", remedy='for example precision = "float32"')
+    return [Variant(size, precision) for size, precision in product(sizes, precisions)]
+
+
+def _list_searches(entry: ContenderEntry) -> list[str]:
+    """Vector search, hybrid search, or both."""
+    named = entry.search if isinstance(entry.search, list) else [entry.search]
+    if not named:
+        raise InputError("names no search", place="search", remedy='for example search = "hybrid"')
+    return list(named)
+
+
+def _name_chunkings(entry: ContenderEntry, name: str) -> Iterator[tuple[str, ContenderChunking | None]]:
+    """Every chunking with its row name. A single one under a label adds nothing to the name."""
+    given = entry.chunking if isinstance(entry.chunking, list) else [entry.chunking]
+    if not given:
+        yield name, None
+    for chunking in given:
+        yield (name if len(given) == 1 and entry.label else f"{name}@{chunking}"), chunking
+
+
+def _name_prompts(entry: ContenderEntry, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every prompt as provider options, with its row name."""
+    given = entry.prompt if isinstance(entry.prompt, list) else [entry.prompt]
+    if not given:
+        yield name, {}
+    for number, prompt in enumerate(given, start=1):
+        label, options = _resolve_prompt(prompt, number)
+        yield (name if len(given) == 1 and entry.label else f"{name}@{label}"), options
+
+
+def _resolve_prompt(prompt: str | Prompt, number: int) -> tuple[str, dict[str, Any]]:
+    """`default` is the model's own, `none` is empty, others are model families such as `e5-base`."""
+    if isinstance(prompt, Prompt):
+        return _resolve_prompt_table(prompt, number)
+    if prompt == "default":
+        return "default", {}
+    if prompt == "none":
+        return "no-prompt", {"query_prompt": "", "document_prompt": ""}
+    if not (known := family_prompts(prompt)):
+        names = ["default", "none", *(name for name, prompts in FAMILIES if prompts)]
+        raise InputError(f"there are no prompts called {prompt!r}", place="prompt", remedy=nearest(prompt, names))
+    return prompt, {"query_prompt": known[1], "document_prompt": known[0]}
+
+
+def _resolve_prompt_table(prompt: Prompt, number: int) -> tuple[str, dict[str, Any]]:
+    if prompt.name and (prompt.query or prompt.document):
+        raise InputError(
+            "name is for queries and documents alike", place="prompt", remedy='query = { name = "…" } for one of them'
+        )
+    query, document = (PromptName(prompt.name),) * 2 if prompt.name else (prompt.query, prompt.document)
+    names = [part.name for part in (query, document) if isinstance(part, PromptName)]
+    label = prompt.label or ("-".join(dict.fromkeys(names)) if names else f"prompt{number}")
+    return label, {
+        "query_prompt": _format_prompt(query, "query"),
+        "document_prompt": _format_prompt(document, "document"),
+    }
+
+
+def _format_prompt(prompt: str | PromptName, role: str) -> str | dict[str, str]:
+    """A prompt as a provider option. A trailing `{text}` is dropped, so that equal prompts share vectors."""
+    if isinstance(prompt, PromptName):
+        return {"name": prompt.name}
+    check_prompt(prompt, f"prompt.{role}")
+    return prompt.removesuffix(TEXT)
+
+
+def _provider_entry(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The label is the row's name without variant and store."""
+    variant = msgspec.convert(row.get("variant", {}), Variant)
+    name, ending = row["name"], f"-{row['search']}" if row.get("search") else ""
+    return {
+        "label": name.removesuffix(f"@{variant}") if str(variant) else name,
+        "provider": row["provider"],
+        "model": row.get("model"),
+        "field": row.get("field"),
+        "store": _store_entry(row, row["label"].removeprefix(safe_label(name) + "+").removesuffix(ending)),
+        "search": row.get("search"),
+        "dimensions": variant.dimensions,
+        "vectors": row.get("vectors"),
+        "precision": None if variant.precision == "float32" else variant.precision,
+        "options": row.get("options"),
+        "chunking": row.get("chunking"),
+    }
+
+
+def _store_entry(row: Mapping[str, Any], label: str) -> str | dict[str, Any]:
+    name = row["store"]
+    settings = {} if label == name else {"label": label}
+    if options := row.get("store_options"):
+        settings["options"] = options
+    settings |= row.get("existing", {})
+    return {"name": name, **settings} if settings else str(name)
+
+
 def _ranker_rows(entry: ContenderEntry) -> list[System]:
     RANKERS.check_options(entry.ranker, entry.options)
     return [
         Lexical(name, name, ranker=entry.ranker, field=entry.field, options=dict(entry.options), chunking=chunking)
-        for name, chunking in named_chunkings(entry, entry.label or entry.ranker)
+        for name, chunking in _name_chunkings(entry, entry.label or entry.ranker)
     ]
 
 
@@ -140,7 +395,7 @@ def _ranker_entry(row: Stored) -> dict[str, Any]:
 def _answers_rows(entry: ContenderEntry) -> list[System]:
     """One file, or one for each seed."""
     files = _by_seed(entry.answers, entry) if isinstance(entry.answers, dict) else _by_pattern(entry.answers, entry)
-    name = entry.label or (_name(entry.answers) if isinstance(entry.answers, str) else "")
+    name = entry.label or (_name_answers(entry.answers) if isinstance(entry.answers, str) else "")
     if not name:
         raise InputError("these answers need a label", place="label", remedy='for example label = "gru"')
     for seed in files:
@@ -163,7 +418,7 @@ def _by_seed(files: Mapping[str, str], entry: ContenderEntry) -> dict[str, str]:
     return dict(files)
 
 
-def _name(pattern: str) -> str:
+def _name_answers(pattern: str) -> str:
     return Path(pattern.replace(SEED, "")).stem.rstrip("-_.")
 
 
@@ -181,9 +436,9 @@ def _answers_entry(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _retriever_rows(entry: ContenderEntry) -> list[System]:
-    """A function of one's own, or a search endpoint."""
+    """A user's function or a search endpoint."""
     check_no_secrets({"retriever": entry.retriever}, "")
-    settings, name = _settings(entry.retriever)
+    settings, name = _read_retriever(entry.retriever)
     options = {key: value for key, value in settings.items() if key != "kind"} | entry.options
     RETRIEVERS.check_options(settings["kind"], options)
     RETRIEVERS.get(settings["kind"]).check(**options)
@@ -191,8 +446,8 @@ def _retriever_rows(entry: ContenderEntry) -> list[System]:
     return [RetrieverRow(label, label, retriever={"kind": settings["kind"], **options}, field=entry.field)]
 
 
-def _settings(given: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """The settings with the kind of retriever, and what the row is called where it has no label."""
+def _read_retriever(given: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """The settings with the retriever's kind, and the default label."""
     if isinstance(given, str):
         if reference := file_reference(given):
             file, function = reference
@@ -207,14 +462,14 @@ def _settings(given: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     if "kind" in given:  # another package's
         return dict(given), str(given["kind"])
     if "url" in given:
-        return {"kind": "http", **given}, _host(str(given["url"]))
+        return {"kind": "http", **given}, _read_host(str(given["url"]))
     if "file" in given:
         return {"kind": "function", **given}, str(given.get("function") or PurePath(str(given["file"])).stem)
     forms = '"file:mine.py:search" for a function, or { url = "http://…", body = …, ids = … }'
     raise InputError("a retriever needs a url or a file", place="retriever", remedy=forms)
 
 
-def _host(url: str) -> str:
+def _read_host(url: str) -> str:
     try:
         return urlsplit(url).hostname or "http"
     except ValueError:  # it is refused by what checks it
@@ -228,7 +483,7 @@ def _retriever_entry(row: Stored) -> dict[str, Any]:
 
 
 def _system_rows(entry: ContenderEntry) -> list[System]:
-    """A row of another package's type: its options are the fields of that type."""
+    """A row of another package's type, whose fields are the options."""
     if entry.system in SYSTEMS.builtin:
         raise InputError(
             f"{entry.system!r} is a type of Bakeoff's own", place="system", remedy=f"name one of {', '.join(KEYS)}"
@@ -252,8 +507,8 @@ KEYS = {
                 *("prompt", "rerank"),
             }
         ),
-        provider_rows,
-        provider_entry,
+        _provider_rows,
+        _provider_entry,
     ),
     "ranker": Key("lexical ranker", frozenset({"field", "options", "chunking", "rerank"}), _ranker_rows, _ranker_entry),
     "answers": Key("file of answers", frozenset({"seeds"}), _answers_rows, _answers_entry),
@@ -264,7 +519,7 @@ KEYS = {
 
 def fusion_of(entry: FusionEntry, contenders: Sequence[System]) -> Fused:
     """The row of a [[fusion]]."""
-    parts = tuple(_row_called(name, contenders).label for name in entry.of)
+    parts = tuple(_find_row(name, contenders).label for name in entry.of)
     fusion = Fusion(parts, tuple(entry.weights) or (1.0,) * len(parts), entry.c, entry.top_n, entry.method)
     label = entry.label or "+".join(entry.of) + ("" if entry.method == "rrf" else f"@{entry.method}")
     return Fused(label, label, fusion=fusion)
@@ -272,7 +527,7 @@ def fusion_of(entry: FusionEntry, contenders: Sequence[System]) -> Fused:
 
 def rerank_of(entry: RerankEntry, contenders: Sequence[System]) -> System:
     """The row of a [[rerank]], or of `rerank` in a contender."""
-    first = _row_called(entry.of, contenders)
+    first = _find_row(entry.of, contenders)
     if entry.depth < 1:
         raise InputError("must be at least 1", place="depth")
     provider, options = entry.provider, dict(entry.options)
@@ -291,7 +546,7 @@ def rerank_of(entry: RerankEntry, contenders: Sequence[System]) -> System:
 
 
 def within(entry: RerankEntry, rows: Sequence[System]) -> list[RerankEntry]:
-    """`rerank` in a contender, spelled out for each of its rows; a label is for one of them."""
+    """One [[rerank]] entry per row of the contender. A label needs a single row."""
     if entry.of:
         raise InputError("of is the contender that it stands in", place="rerank", remedy="remove it")
     if entry.label and len(rows) > 1:
@@ -299,8 +554,8 @@ def within(entry: RerankEntry, rows: Sequence[System]) -> list[RerankEntry]:
     return [msgspec.structs.replace(entry, of=row.label) for row in rows]
 
 
-def _row_called(name: str, contenders: Sequence[System]) -> System:
-    """By its label; a shorter name will do where only one row has it."""
+def _find_row(name: str, contenders: Sequence[System]) -> System:
+    """Find a row by its label, or by an unambiguous shorter name."""
     matching = [c for c in contenders if c.label == name] or [c for c in contenders if name in c.names]
     if len(matching) != 1:
         problem = f"{name!r} fits {len(matching)} contenders" if matching else f"no contender is called {name!r}"

@@ -1,4 +1,4 @@
-"""Labels: they name rows and files, so they are unique and safe to use in a path."""
+"""Labels of rows: unique, and safe as file names."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from bakeoff.systems.base import System
 Row = TypeVar("Row", bound=System)
 
 
-def called(wanted: Sequence[str], names: Mapping[str, set[str]]) -> list[str]:
-    """The labels of the contenders that have any of these names; all where none is given. The rule of `--contender`."""
+def match_labels(wanted: Sequence[str], names: Mapping[str, set[str]]) -> list[str]:
+    """Labels of contenders with any of these names, as for `--contender`; all where none is given."""
     for name in wanted:
         if not any(name in known for known in names.values()):
             every = sorted(set[str]().union(*names.values()))
@@ -24,7 +24,7 @@ def called(wanted: Sequence[str], names: Mapping[str, set[str]]) -> list[str]:
     return [label for label, known in names.items() if not wanted or known & set(wanted)]
 
 
-def one_called(name: str, names: Mapping[str, set[str]], place: str = "baseline") -> str:
+def match_label(name: str, names: Mapping[str, set[str]], place: str = "baseline") -> str:
     """The label of the only contender that has this name."""
     if name in names:
         return name
@@ -38,12 +38,12 @@ def one_called(name: str, names: Mapping[str, set[str]], place: str = "baseline"
 
 
 def safe_label(text: str) -> str:
-    """Labels are part of file names: anything that might not be allowed there becomes a dash."""
+    """A label as part of a file name: unsafe characters become dashes."""
     return re.sub(r"[^\w.+@-]+", "-", text)
 
 
 def with_unique_labels(contenders: Sequence[Row]) -> list[Row]:
-    """Labels name rows and files: they must be unique, and safe to use in a path."""
+    """Rows with unique, path-safe labels."""
     seen: set[str] = set()
     safe = [replace(contender, label=safe_label(contender.label)) for contender in contenders]
     for contender in safe:

@@ -21,7 +21,7 @@ from bakeoff.evaluation.measures import Measure, primary_measure
 from bakeoff.lineup.checks import check_labels, check_name, check_no_password, check_no_secrets, check_settings
 from bakeoff.lineup.entries import DEFAULT_MEASURES, Category, EngineEntry, LineupFile, RerankEntry, TaskEntry
 from bakeoff.lineup.keys import contenders_of, fusion_of, rerank_of, table_of, unset_row, unset_rows, within
-from bakeoff.lineup.labels import called, one_called, with_unique_labels
+from bakeoff.lineup.labels import match_label, match_labels, with_unique_labels
 from bakeoff.lineup.variables import Unset, fill_lineup
 from bakeoff.search.stores import STORES
 from bakeoff.systems.base import System
@@ -46,13 +46,13 @@ _SETTINGS = (
 
 
 def read_lineup_file(path: Path) -> tuple[LineupFile, Unset]:
-    """The file's content, its shape checked and its variables filled in, and the rows that name one that is not set."""
+    """The content with variables filled in, and the rows whose variables are not set."""
     unset: Unset = {}
     return read_toml(path, LineupFile, lambda content: fill_lineup(content, unset)), unset
 
 
 def lineup_text(lineup: Mapping[str, Any]) -> str:
-    """The file for `Lineup.to_dict()`, one table for each row: `bakeoff run` gives the same rows, in the same order."""
+    """The TOML of `Lineup.to_dict()`, one table per row: the same rows in the same order."""
     lines = _lines({key: lineup.get(key) for key in _SETTINGS})
     for row in lineup["contenders"]:
         heading, entry = table_of(row)
@@ -95,10 +95,10 @@ class Lineup:
 
     @classmethod
     def read(cls, path: Path | str) -> Lineup:
-        """Reads and checks a file; an error names the file and the place in it."""
+        """Read and check a file; errors name the file and the place."""
         path = Path(path)
         try:
-            return _checked(*read_lineup_file(path), path)
+            return _build_lineup(*read_lineup_file(path), path)
         except InputError as error:
             if error.file is not None:
                 raise
@@ -107,13 +107,13 @@ class Lineup:
     def __repr__(self) -> str:
         return f"Lineup({self.name!r}: {some([contender.label for contender in self.contenders], 10)})"
 
-    def narrowed(self, only: Sequence[str] = (), stores: Sequence[str] = ()) -> Lineup:
-        """The contenders that match any of the given names (label, provider, ranker or model) and stores."""
+    def narrow(self, only: Sequence[str] = (), stores: Sequence[str] = ()) -> Lineup:
+        """Keep contenders that match any of these names (label, provider, ranker or model) and stores."""
         kept = self.contenders
         if only:
-            labels = set(called(only, {contender.label: contender.names for contender in self.contenders}))
+            labels = set(match_labels(only, {contender.label: contender.names for contender in self.contenders}))
             named = [contender for contender in kept if contender.label in labels]
-            parts = _needed(named, self.contenders)
+            parts = _collect_parts(named, self.contenders)
             kept = tuple(contender for contender in kept if contender in named or contender.label in parts)
         if stores:
             for name in stores:
@@ -125,20 +125,20 @@ class Lineup:
         return replace(self, contenders=kept)
 
     def with_baseline(self, name: str) -> Lineup:
-        """With the incumbent that has this name; itself without one."""
+        """Set the incumbent by name; unchanged where the name is empty."""
         if not name:
             return self
-        return replace(self, baseline=one_called(name, {one.label: one.names for one in self.contenders}))
+        return replace(self, baseline=match_label(name, {one.label: one.names for one in self.contenders}))
 
     def per_task(self) -> list[Lineup]:
-        """One line-up for each of several tasks; itself where there is only one."""
+        """One line-up per task."""
         if not self.tasks:
             return [self]
         return [
             replace(
                 self,
                 name=_result_name(self.name, _task_name(entry)),
-                task=_named(entry),
+                task=_name_task(entry),
                 role=entry.role,
                 tasks=(),
             )
@@ -146,11 +146,11 @@ class Lineup:
         ]
 
     def task_names(self) -> list[str]:
-        """What several tasks are called, in the order of `per_task`; empty where there is one."""
+        """Names of several tasks, in the order of `per_task`; empty for one task."""
         return [_task_name(entry) for entry in self.tasks]
 
     def to_dict(self) -> dict[str, Any]:
-        """What goes into every result as JSON; `lineup_text` makes the file of it again."""
+        """As stored in results; `lineup_text` turns it back into a file."""
         return {
             "name": self.name,
             "task": json_safe(_task_in_result(self.task)),
@@ -171,19 +171,19 @@ class Lineup:
         }
 
     def all_measures(self) -> tuple[Measure, ...]:
-        """What is computed and stored: the matrix's measures, and the standard ones at the standard cut-offs."""
+        """All stored measures: the matrix's and the standard ones at standard cut-offs."""
         standard = [f"{name}@{k}" for name in ("p", "recall", "f1", "map", "ndcg") for k in STANDARD_CUTS]
         wanted = [*self.measures, self.primary, *map(Measure.parse, [*standard, "mrr", "map", "judged@10"])]
         return tuple(dict.fromkeys(wanted))
 
 
 def _task_in_result(task: str | dict[str, Any] | Task) -> str | dict[str, Any]:
-    """What a result says of a task that was made in Python: it can't be read again."""
+    """A task made in Python can't be loaded again; only its name is stored."""
     return {"name": task.name, "format": "memory"} if isinstance(task, Task) else task
 
 
 def _task_name(entry: TaskEntry) -> str:
-    """The name that was given, or that of the task's folder."""
+    """The given name, or the task folder's."""
     if isinstance(entry.task, str):
         path = Path(entry.task)
         return entry.name or (path.parent.name if path.suffix == ".toml" else path.name)
@@ -191,16 +191,16 @@ def _task_name(entry: TaskEntry) -> str:
 
 
 def _result_name(lineup: str, task: str) -> str:
-    """What the result of one of several tasks is called."""
+    """The result's name for one of several tasks."""
     return f"{lineup}-{task}"
 
 
-def _named(entry: TaskEntry) -> str | dict[str, Any]:
+def _name_task(entry: TaskEntry) -> str | dict[str, Any]:
     return entry.task if isinstance(entry.task, str) else {**entry.task, "name": _task_name(entry)}
 
 
 def _check_tasks(content: LineupFile, lineup: str, labels: Sequence[str]) -> None:
-    """One task or several, told apart by names that a folder can have; a base is another contender."""
+    """Check for one task or several with distinct names, and that bases are contenders."""
     if (content.task is not None) == bool(content.tasks):
         problem = "there is a task and [[tasks]]" if content.tasks else "there is no task"
         raise InputError(problem, place="task", remedy='write task = "wikipedia", or several [[tasks]]')
@@ -215,8 +215,8 @@ def _check_tasks(content: LineupFile, lineup: str, labels: Sequence[str]) -> Non
                 raise InputError(f"no contender is called {name!r}", place="bases", remedy=nearest(name, list(labels)))
 
 
-def _needed(named: Sequence[System], everyone: Sequence[System]) -> set[str]:
-    """The rows that these are made of, and those that these are made of."""
+def _collect_parts(named: Sequence[System], everyone: Sequence[System]) -> set[str]:
+    """Labels of these rows and, recursively, of those they are built on."""
     labels = {contender.label for contender in named}
     while more := {part for c in everyone if c.label in labels for part in c.made_of} - labels:
         labels |= more
@@ -224,7 +224,7 @@ def _needed(named: Sequence[System], everyone: Sequence[System]) -> set[str]:
 
 
 def _whole_fusions(kept: Sequence[System], everyone: Sequence[System]) -> tuple[System, ...]:
-    """A row that is made of others stays while all of them do, and comes along with them."""
+    """Keep a composite row exactly if all of its parts are kept."""
     labels = {contender.label for contender in kept if not contender.made_of}
     for contender in everyone:
         if contender.made_of and set(contender.made_of) <= labels:
@@ -234,7 +234,7 @@ def _whole_fusions(kept: Sequence[System], everyone: Sequence[System]) -> tuple[
 
 @contextmanager
 def _within(place: str) -> Iterator[None]:
-    """Puts the place in the file before what is wrong there."""
+    """Prefix errors with their place in the file."""
     try:
         yield
     except InputError as error:
@@ -242,7 +242,7 @@ def _within(place: str) -> Iterator[None]:
         raise InputError(error.problem, place=inner, remedy=error.remedy) from None
 
 
-def _checked(content: LineupFile, unset: Unset, path: Path) -> Lineup:
+def _build_lineup(content: LineupFile, unset: Unset, path: Path) -> Lineup:
     if not content.contender:
         raise InputError("there is no [[contender]]", place="contender", remedy="name at least one")
     name = content.name or path.stem

@@ -1,4 +1,4 @@
-"""`${NAME}` in a line-up: options keep it until they are used, as results hold them; other texts are filled in here."""
+"""`${NAME}` in a line-up. Options keep it until use, as results hold them; other strings are filled in here."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ _RETRIEVER = ("url", "ids", "scores", "method", "unknown", "file", "function")  
 
 
 def fill_lineup(content: Mapping[str, Any], unset: Unset) -> dict[str, Any]:
-    """The content with its variables filled in. A row that lacks one is noted in `unset`; elsewhere it raises."""
-    return {key: _filled_table(key, value, unset) for key, value in content.items()}
+    """Fill in variables. Rows with an unset one go into `unset`; elsewhere it raises."""
+    return {key: _fill_table(key, value, unset) for key, value in content.items()}
 
 
 def name_without_marks(text: str) -> str:
-    """What a row is called by a variable that is not set: its name."""
+    """A row name in which `${NAME}` becomes NAME."""
     return VARIABLE.sub(r"\1", text)
 
 
-def _filled_table(key: str, value: Any, unset: Unset) -> Any:
+def _fill_table(key: str, value: Any, unset: Unset) -> Any:
     if key not in _ROWS or not isinstance(value, list):
-        return _changed(value, (key,), _fill, lambda _: False)
+        return _change_texts(value, (key,), _fill, lambda _: False)
     return [
-        _filled_entry(key, number, entry, unset) if isinstance(entry, Mapping) else entry
+        _fill_entry(key, number, entry, unset) if isinstance(entry, Mapping) else entry
         for number, entry in enumerate(value)
     ]
 
 
-def _filled_entry(table: str, number: int, entry: Mapping[str, Any], unset: Unset) -> dict[str, Any]:
+def _fill_entry(table: str, number: int, entry: Mapping[str, Any], unset: Unset) -> dict[str, Any]:
     def later(path: Path) -> bool:
         _, _, setting, *rest = path
         if setting in ("options", "retriever") and rest:
@@ -49,16 +49,16 @@ def _filled_entry(table: str, number: int, entry: Mapping[str, Any], unset: Unse
 
     place: Path = (table, number)
     texts: list[str] = []
-    _changed(entry, place, lambda text, _: texts.append(text), later)
+    _change_texts(entry, place, lambda text, _: texts.append(text), later)
     if reason := missing_variables(texts):
         unset[table, number] = reason
-        return _reduced(table, entry)
-    done: dict[str, Any] = _changed(entry, place, _fill, later)
+        return _reduce(table, entry)
+    done: dict[str, Any] = _change_texts(entry, place, _fill, later)
     return done
 
 
-def _reduced(table: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """What is kept of a row that can't run: a value such as "${PRECISION}" would not fit the file's shape."""
+def _reduce(table: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings kept of a row that can't run; a value such as "${PRECISION}" would fail validation."""
     kept = {key: entry[key] for key in _ROWS[table] if key in entry}
     if "store" in entry:
         stores = entry["store"] if isinstance(entry["store"], list) else [entry["store"]]
@@ -81,14 +81,14 @@ def _fill(text: str, path: Path) -> str:
     return str(fill_in(text, secret=False))
 
 
-def _changed(value: Any, path: Path, change: Callable[[str, Path], Any], later: Callable[[Path], bool]) -> Any:
-    """The value with every text changed that is not for later."""
+def _change_texts(value: Any, path: Path, change: Callable[[str, Path], Any], later: Callable[[Path], bool]) -> Any:
+    """Apply `change` to every string, except those filled in later."""
     if len(path) > 2 and later(path):
         return value
     if isinstance(value, str):
         return change(value, path)
     if isinstance(value, Mapping):
-        return {key: _changed(part, (*path, key), change, later) for key, part in value.items()}
+        return {key: _change_texts(part, (*path, key), change, later) for key, part in value.items()}
     if isinstance(value, list):
-        return [_changed(part, (*path, number), change, later) for number, part in enumerate(value)]
+        return [_change_texts(part, (*path, number), change, later) for number, part in enumerate(value)]
     return value

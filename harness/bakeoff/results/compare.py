@@ -17,7 +17,7 @@ from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
 from bakeoff.core.printable import join_names
 from bakeoff.evaluation.measures import Measure
-from bakeoff.lineup.labels import called
+from bakeoff.lineup.labels import match_labels
 from bakeoff.results.result import Result, load
 from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.columns import differences_of, table_of
@@ -216,7 +216,7 @@ def _chosen(contenders: Sequence[str], results: Sequence[Result]) -> set[str]:
     for result in results:
         for label, known in result.names.items():
             names[label] = names.get(label, set()) | known
-    return set(called(contenders, names))
+    return set(match_labels(contenders, names))
 
 
 def _each_with_each(sides: Comparison, among: Set[str], name: str) -> Comparison:

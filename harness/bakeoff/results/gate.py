@@ -13,7 +13,7 @@ from bakeoff.core.arrays import Values
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.ranked_grades import join
 from bakeoff.evaluation.score import score_queries
-from bakeoff.lineup.labels import called
+from bakeoff.lineup.labels import match_labels
 from bakeoff.results.compare import other_grades, why_not
 from bakeoff.results.result import Result
 from bakeoff.statistics.averaging import Averaging
@@ -256,4 +256,4 @@ def _pairs(text: str, result: Result, baseline: Result) -> list[tuple[str, str]]
     new, equals, old = text.partition("=")
     if equals or not any(text in known for known in baseline.names.values()):
         return [(new, old or new)]  # what is not there is refused by its label
-    return [(_now(label, result, baseline), label) for label in called([text], baseline.names)]
+    return [(_now(label, result, baseline), label) for label in match_labels([text], baseline.names)]

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bakeoff.core.figures import STOP_WITHIN
 from bakeoff.evaluation.measures import Measure
-from bakeoff.lineup.labels import one_called
+from bakeoff.lineup.labels import match_label
 from bakeoff.results.schema import FORMAT, Summary
 from bakeoff.results.verdict import Question, decide
 
@@ -33,7 +33,7 @@ def restate(result: Result, *, equivalent_within: float | None = None, baseline:
         floor=result.floor(before.measure),
         above={label: value for label, value in known.items() if value is not None},
         category_sizes=Counter(query.category for query in result.detailed.queries.values() if query.category),
-        baseline=one_called(baseline, result.names) if baseline else lineup.get("baseline", ""),
+        baseline=match_label(baseline, result.names) if baseline else lineup.get("baseline", ""),
         equivalent_within=equivalent_within or lineup.get("equivalent_within"),
         stop_within=lineup.get("stop_within", STOP_WITHIN),
         turning=before.turning,

@@ -152,7 +152,7 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
     rows += [maker.baseline(name, scores, shown) for name, scores in outcome.baselines.items()]
     turning: list[PossibleWinner] = []
     if in_part:
-        turning = additions.made("possible_winners", partial(_possible_winners, outcome, averaging), turning)
+        turning = additions.attempt("possible_winners", partial(_possible_winners, outcome, averaging), turning)
     with steps("verdict", 1) as advance:
         verdict = (
             not_comparable(lineup.primary, outcome.no_verdict)
@@ -178,12 +178,12 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
         "breakdowns": partial(breakdown_sections, task, by_measure[lineup.primary], lineup.primary, averaging),
     }
     nothing: list[Section] = []
-    sections = [section for part, make in makers.items() for section in additions.made(part, make, nothing)]
+    sections = [section for part, make in makers.items() for section in additions.attempt(part, make, nothing)]
     commands: list[str] = []
     if not by_traffic:  # trec_eval has no weights
         ran = [row.contender.label for row in outcome.ran]
         make_commands = partial(trec_commands, task, shown, outcome.depth, ran)
-        commands = additions.made("trec_commands", make_commands, commands)
+        commands = additions.attempt("trec_commands", make_commands, commands)
     return Summary(
         name=lineup.name,
         started=outcome.started.isoformat(timespec="seconds"),

@@ -1,4 +1,4 @@
-"""The corpus in vectors and in chunks, made once for each embedding of a run."""
+"""Chunks and vectors of the corpus, computed once per embedding."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from bakeoff.systems.failures import adapter_work, reason_of
 
 
 class CorpusNotes(NamedTuple):
-    """What weakens a corpus' vectors, and about how many of its texts are too long for the model, of how many."""
+    """Warnings about an embedded corpus, with the estimated number of texts too long for the model."""
 
     warnings: tuple[Fact, ...]
     cut: tuple[int, int] | None = None
 
 
 class Embeddings:
-    """The corpus in vectors and in chunks, made once for each embedding and each field that is asked for."""
+    """Chunks and vectors of the corpus, computed once per embedding and field."""
 
     embedder_type: ClassVar[type[Embedder]] = Embedder
     cache_type: ClassVar[type[VectorCache]] = VectorCache
@@ -68,7 +68,7 @@ class Embeddings:
         self._resources = contextlib.ExitStack()
 
     def index(self, row: ChunkedRow) -> Index:
-        """The chunks that this row searches. Vectors that are known by id need no text of the field."""
+        """The chunks that this row searches. Precomputed vectors need no text."""
         model = row if isinstance(row, EmbeddingRow) else None
         known = model is not None and PROVIDERS.get(model.provider).by_id
         name, chunking = ("", None) if known else (row.field, row.chunking)
@@ -84,7 +84,7 @@ class Embeddings:
         return self._indexes[key]
 
     def texts(self, row: EmbeddingRow) -> Sequence[str]:
-        """What is embedded of the corpus: the chunks, or ids where vectors are known by them."""
+        """The texts to embed: chunks, or ids for precomputed vectors."""
         index = self.index(row)
         return index.ids if self.embedder(row).provider.by_id else ChunkTexts(index.chunks)
 
@@ -94,7 +94,7 @@ class Embeddings:
         return self.task.metadata
 
     def _chunker(self, name: str, chunking: ContenderChunking | None, by_tokens: EmbeddingRow | None) -> Chunker:
-        """As the row cuts, or else as the document says; tokens are those of the row's model."""
+        """The row's chunking, else the task's; tokens are those of the row's model."""
         if chunking is None:
             return ChunkAsDocumentSays(name)
         if by_tokens is None:
@@ -104,11 +104,11 @@ class Embeddings:
 
     @property
     def chunks(self) -> int:
-        """How many chunks the corpus makes; fields may be cut into different numbers, and the most counts."""
+        """The largest number of chunks over all fields."""
         return max((len(index.ids) for index in self._indexes.values()), default=0)
 
     def embedder(self, row: EmbeddingRow) -> Embedder:
-        """Its provider behind the cache, not yet asked for anything."""
+        """The row's provider behind the cache. Embeds nothing yet."""
         key, settings = row.shares, self.settings
         if key not in self._embedders:
             provider, noted = self._provider(row)
@@ -125,7 +125,7 @@ class Embeddings:
         return self._embedders[key]
 
     def embedding(self, embedder: Embedder) -> Embedding:
-        """What a row's vectors took so far; the embedder goes on counting."""
+        """Usage of a row's embedder so far."""
         provider, notes = embedder.provider, self._notes[embedder]
         return Embedding(
             provider.card,
@@ -150,7 +150,7 @@ class Embeddings:
         return WithGivenVectors(provider, given), (note,)
 
     def warnings_before(self, row: EmbeddingRow) -> list[Fact]:
-        """What will weaken the rows of this embedding, before anything is embedded."""
+        """Warnings about this embedding that are known before embedding."""
         key = row.shares
         if key not in self._warnings_before:
             provider, texts = self.embedder(row).provider, self.texts(row)
@@ -158,7 +158,7 @@ class Embeddings:
         return self._warnings_before[key]
 
     def cache(self, provider: Provider) -> VectorCache | None:
-        """Where its vectors are kept, and looked for in shards besides; None where nothing is."""
+        """The cache of a provider's vectors, with shards; None without a cache."""
         settings = self.settings
         if provider.by_id or not (settings.cache or settings.vectors):
             return None
@@ -168,20 +168,20 @@ class Embeddings:
 
     @property
     def own_cache(self) -> VectorCache | None:
-        """Where scores and token vectors are kept; None where nothing is."""
+        """The cache of scores and token vectors; None without a cache."""
         return VectorCache(self.settings.cache) if self.settings.cache else None
 
     @cached_property
     def _temporary(self) -> Path:
-        """Where vectors go that no cache keeps."""
+        """A folder for vectors that are not cached."""
         return self._resources.enter_context(scratch("vectors"))
 
     def of(self, row: EmbeddingRow) -> EmbeddedCorpus:
-        """The vectors of all chunks, through the cache; a second store must not ask for them again, or fail again."""
+        """The vectors of all chunks, through the cache. Computed once, and fails once."""
         key = row.shares
         if key not in self._corpora:
             try:
-                self._corpora[key] = self._embedded(row)
+                self._corpora[key] = self._embed(row)
             except Exception as error:  # whatever a provider raises is its row's reason
                 self._corpora[key] = error
         corpus = self._corpora[key]
@@ -190,17 +190,17 @@ class Embeddings:
         return corpus
 
     def close(self) -> None:
-        """Ends the caches' shards and the providers' sessions."""
+        """Close shards and providers."""
         for embedder in self._embedders.values():
             with contextlib.suppress(Exception):  # a session that is gone must not take the result with it
                 embedder.close()
         self._resources.close()
 
     def _fits_sample(self, provider: Provider) -> bool:
-        """Whether it learns here, for nothing, from a sample that the shards, made of all documents, can't know."""
+        """Whether it is fitted locally to a sample, which shards of all documents do not match."""
         return self.settings.sample_documents is not None and isinstance(provider, Fitted) and provider.local
 
-    def _embedded(self, row: EmbeddingRow) -> EmbeddedCorpus:
+    def _embed(self, row: EmbeddingRow) -> EmbeddedCorpus:
         settings = self.settings
         if (reason := row.lacks()) and not settings.offline:
             raise Unavailable(reason)

@@ -1,4 +1,4 @@
-"""Where the heavy steps of a run are done: embed a corpus, search it exactly, keep an index, score queries.
+"""Engines run the heavy steps: embedding, exact search, index placement, scoring.
 
 Whatever the engine, the results are the same bits: it decides where work is done, and never what is done. `local` does
 everything in this process; others are in extensions or come by `bakeoff.engines`.
@@ -50,7 +50,7 @@ class CorpusJob:
 
 
 class Engine(Plugin, ABC):
-    """One way to do the heavy steps."""
+    """Runs the heavy steps."""
 
     name: ClassVar[str]
     on_other_machines: ClassVar[bool] = False  # it then has an address, and a folder of shards that all of them see
@@ -59,21 +59,21 @@ class Engine(Plugin, ABC):
         self.entry = entry
 
     def start(self, contenders: Sequence[System], shared: Path | None, vectors: Sequence[Path] = ()) -> None:
-        """Called before anything is paid for: raises where this line-up can't be run.
+        """Called before anything is paid for; raises where the line-up can't run.
 
         `shared` is the cache, `vectors` are the folders of `--vectors`.
         """
 
     @abstractmethod
     def embed(self, job: CorpusJob) -> VectorRows:
-        """The vectors of all texts, asked for where the cache lacks them."""
+        """Vectors of all texts, through the cache."""
 
     @abstractmethod
     def nearest(self, queries: Vectors, vectors: Vectors | VectorRows, k: int) -> tuple[Rows, Similarities]:
-        """Exact search: for each query the k best rows, best first, equal ones by row."""
+        """Exact search: the k best rows per query, best first; ties by row."""
 
     def place(self, store: Store) -> None:
-        """Puts the indexes of a store that consists of several where they are to be."""
+        """Place the indexes of a sharded store."""
 
     @abstractmethod
     def score(
@@ -87,7 +87,7 @@ class Engine(Plugin, ABC):
         """Per-query values of every measure."""
 
     def close(self) -> None:
-        """Ends what was started."""
+        """Shut down."""
 
 
 class Local(Engine):
@@ -126,7 +126,7 @@ ENGINES: Registry[Engine] = Registry("engine", "bakeoff.engines", BUILTIN)
 
 
 def engine_entry(entry: EngineEntry, name: str | None, address: str | None) -> EngineEntry:
-    """The line-up's engine, with what the command line says instead."""
+    """The line-up's engine, overridden by the command line."""
     changed = msgspec.structs.replace(entry, name=name or entry.name, address=address or entry.address)
     if not ENGINES.get(changed.name).on_other_machines and (changed.address or changed.shards):
         able = " or ".join(known for known, engine in ENGINES.load_all() if engine.on_other_machines)
@@ -146,7 +146,7 @@ def with_shared_cache(settings: Settings, entry: EngineEntry) -> Settings:
 
 
 def engine_of(entry: EngineEntry) -> Engine:
-    """The engine that was asked for; a library that it needs and that is missing is named."""
+    """Create the engine; raises where its library is missing."""
     kind = ENGINES.get(entry.name)
     if reason := kind.missing():
         raise Unavailable(f"engine {entry.name}: {reason}")

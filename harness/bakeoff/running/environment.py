@@ -1,4 +1,4 @@
-"""What a result records of this machine: the adapters say which packages they are made of."""
+"""The machine and package versions that a result records."""
 
 from __future__ import annotations
 

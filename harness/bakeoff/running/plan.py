@@ -1,4 +1,4 @@
-"""What a run would ask for and cost, before any call is made."""
+"""Dry run: requests and cost, without a call."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def plan(lineup: Lineup, settings: Settings) -> list[Plan]:
 
 
 def plan_sentences(plans: Sequence[Plan], lineup: Lineup) -> list[str]:
-    """What the table of the plans does not show: rows that embed nothing."""
+    """What the table of plans lacks: rows that embed nothing."""
     planned = {label for one in plans for label in one.rows}
     silent = [contender.label for contender in lineup.contenders if contender.label not in planned]
     verb, are = ("embeds", "is") if len(silent) == 1 else ("embed", "are")
@@ -48,13 +48,13 @@ def plan_sentences(plans: Sequence[Plan], lineup: Lineup) -> list[str]:
 
 
 class _Counting(Embeddings):
-    """What a run lends to its rows, with embedders that count requests instead of sending them."""
+    """A run context whose embedders count requests instead of sending them."""
 
     embedder_type = CountingEmbedder
     cache_type = CountingCache
 
     def of(self, row: EmbeddingRow) -> EmbeddedCorpus:
-        """Counts the batches of the corpus; rows that share them count them once."""
+        """Count the corpus' batches once for all rows that share them."""
         if row.shares not in self._corpora:
             embedder, texts = self.embedder(row), self.texts(row)
             embedder.fit(texts)
@@ -65,7 +65,7 @@ class _Counting(Embeddings):
 
 
 def _plans(lineup: Lineup, settings: Settings) -> list[Plan]:
-    """The way of a run: prepare, then take turns."""
+    """Prepare, then take turns, as in a run."""
     kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
     settings = with_shared_cache(settings, settings.engine or lineup.engine)
     task = task_of(kind, lineup, settings)
@@ -103,13 +103,13 @@ def _plans(lineup: Lineup, settings: Settings) -> list[Plan]:
 
 
 def _embed(embedder: Embedder, texts: Sequence[str]) -> None:
-    """Texts besides the corpus and the queries; who knows vectors by id has none of them."""
+    """Count further texts; providers of precomputed vectors have none."""
     if texts and not embedder.provider.by_id:
         embedder.embed(texts, Role.DOCUMENT)
 
 
 def _leaves(prepared: Prepared, ready: Mapping[str, Prepared | NotRun]) -> bool:
-    """Whether it asks something beyond this process: what runs here is asked for nothing."""
+    """Whether it sends requests; local models are not called."""
     if prepared.embedder is not None:
         return not prepared.embedder.provider.local
     parts = (ready.get(label) for label in prepared.contender.made_of)

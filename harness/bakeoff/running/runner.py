@@ -25,12 +25,11 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.engines import engine_of, with_shared_cache
 from bakeoff.running.environment import this_machine
-from bakeoff.running.gains import with_gains
 from bakeoff.running.prepare import Preparation, check, check_models
 from bakeoff.running.scoring import Scorer, check_dates, check_graded, without_queries
 from bakeoff.running.settings import Settings
+from bakeoff.running.stage_tables import check_tunable, with_gains, with_tuned_weights
 from bakeoff.running.stages import Scored
-from bakeoff.running.tuning import check_tunable, with_tuned_weights
 from bakeoff.running.turns import take_turns
 from bakeoff.search.stores.scratch import scratch
 from bakeoff.systems.base import NotRun, Prepared
@@ -38,7 +37,7 @@ from bakeoff.systems.failures import Additions, attempt
 from bakeoff.systems.fused import Fused
 from bakeoff.tasks.kinds import TASK_KINDS, load_kind
 from bakeoff.tasks.kinds.base import Extras, FinishedRun, TaskKind
-from bakeoff.tasks.sample import sampled
+from bakeoff.tasks.sample import draw_sample
 
 __all__ = ["NotRun", "Outcome", "Scored", "Settings", "run", "vectors_folder"]
 
@@ -119,7 +118,7 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
         check_models(kind.models, embeddings)
         preparation.leave_out(check(lineup.contenders, embeddings))
         engine.start([*kind.models, *lineup.contenders], settings.cache, settings.vectors)
-        task = kind.judged(task, embeddings)
+        task = kind.judge(task, embeddings)
         if settings.graded:
             check_graded(task, settings.notice)
         scorer = Scorer(task, kind, measures, depth, engine, embeddings.embedding, lineup.contenders)
@@ -127,19 +126,19 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
         afterwards = after_work(before)
         baselines = {} if kind.no_verdict else scorer.baselines()
         ran = [row for row in contenders if isinstance(row, Scored)]
-        if settings.graded and (unlabelled := kind.unlabelled(ran)):
+        if settings.graded and (unlabelled := kind.find_unlabelled(ran)):
             task, contenders, baselines = without_queries(unlabelled, task, contenders, baselines)
             ran = [row for row in contenders if isinstance(row, Scored)]
         finished = FinishedRun(task, ran, baselines, lineup.primary, lineup.seed, started, embeddings)
         # They come last: a fault in them must not lose what was paid for.
         additions = Additions()
-        extras = additions.made("kind_tables", partial(kind.extras, finished), Extras())
-        extras = additions.made("second_stages", partial(with_gains, extras, finished, ran), extras)
+        extras = additions.attempt("kind_tables", partial(kind.extras, finished), Extras())
+        extras = additions.attempt("second_stages", partial(with_gains, extras, finished, ran), extras)
         if settings.tune_weights:
             tuned = partial(with_tuned_weights, extras, finished, ran, kind, depth)
-            extras = additions.made("tuned_weights", tuned, extras)
+            extras = additions.attempt("tuned_weights", tuned, extras)
         noted: list[Remark] = []
-        noted = additions.made("task_warnings", partial(_warnings, task, lineup), noted)
+        noted = additions.attempt("task_warnings", partial(_warnings, task, lineup), noted)
         chunks = embeddings.chunks or len(task.documents)
     return Outcome(
         lineup=lineup,
@@ -176,7 +175,7 @@ def task_of(kind: TaskKind, lineup: Lineup, settings: Settings) -> Task:
             place="--sample-documents",
             remedy=f"sample only tasks of kind {able}",
         )
-    return sampled(task, settings.sample_documents, lineup.seed)
+    return draw_sample(task, settings.sample_documents, lineup.seed)
 
 
 @contextmanager

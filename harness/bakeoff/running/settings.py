@@ -15,7 +15,7 @@ from bakeoff.lineup.entries import EngineEntry
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the person at the terminal decides for one command: all of its runs share the one budget."""
+    """Settings of one command. All of its runs share one budget."""
 
     cache: Path | None = None
     fetch: Callable[[str], object] | None = None  # where the cache is a copy: brings a space up to date, by its name
@@ -34,7 +34,7 @@ class Settings:
     budget: Budget | None = None  # made of max_cost where none is given
 
     def __post_init__(self) -> None:
-        """A copy with other settings keeps the budget, and what was spent of it; another limit is another budget."""
+        """A copy keeps the budget and its spending, unless the limit changes."""
         if self.max_cost is None:
             object.__setattr__(self, "budget", None)
         elif self.budget is None or self.budget.limit != self.max_cost:

@@ -1,4 +1,4 @@
-"""Folders of vectors that jobs made one by one: `00003-of-00064/`, a vector cache each, and what is complete in it."""
+"""Folders of embedded shards (`00003-of-00064/`): a vector cache each, with receipts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _GIVEN = re.compile(r"(\d+)/(\d+)")
 
 
 class Receipt(msgspec.Struct, frozen=True):
-    """Written when all texts of a shard are there: how many, and how many the whole corpus has."""
+    """Written when a shard is complete: its number of texts, and the corpus'."""
 
     texts: int
     of_texts: int
@@ -53,16 +53,16 @@ class ShardNumber:
 
     @property
     def folder(self) -> str:
-        """Its folder's name; they sort in their order."""
+        """The folder's name, which sorts in order."""
         return f"{self.number:05}-of-{self.of:05}"
 
     def share(self, count: int) -> tuple[int, int]:
-        """From where to where it goes, of so many things that all jobs have in the same order."""
+        """Its range of `count` items."""
         return count * (self.number - 1) // self.of, count * self.number // self.of
 
 
 def complete_folders(folder: Path, listed: Collection[str] | None = None, named: str = "") -> tuple[Path, ...]:
-    """The folders of all shards, in their order; one that is missing is named with the command that makes it.
+    """Folders of all shards, in order. The error for a missing one names the command that makes it.
 
     Of a copy, only the files that are `listed` count: it may hold what was removed at the address it is `named` by.
     """
@@ -94,7 +94,7 @@ def complete_folders(folder: Path, listed: Collection[str] | None = None, named:
 
 
 def note_complete(embedder: Embedder, role: Role, receipt: Receipt) -> None:
-    """Says that nothing is to come for this role in this shard."""
+    """Mark this role of this shard as complete."""
     space = embedder.space(role)
     assert space is not None
     if not space.folder.is_dir():  # a shard without texts has a receipt, too
@@ -103,7 +103,7 @@ def note_complete(embedder: Embedder, role: Role, receipt: Receipt) -> None:
 
 
 def check_complete(embedder: Embedder, texts: Sequence[str], contender: System, folders: Sequence[Path]) -> None:
-    """Refuses a contender of which a shard is missing, before anything is asked: its documents are never paid for."""
+    """Refuse a contender with a missing shard before any call; its documents are never paid for."""
     space = embedder.space(Role.DOCUMENT)
     if space is None:
         raise InputError(f"{contender.label}: nothing tells when its code changes", remedy="give it a revision")

@@ -1,4 +1,4 @@
-"""What a task can show and what not, before money is spent on it."""
+"""What a task can show, checked before money is spent."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FREE_NAMES = join_names([contender.label for contender in FREE_CONTENDERS])
 
 
 class Ceiling(msgspec.Struct, frozen=True):
-    """What a perfect, a random and a purely lexical ranking reach on one measure, and the target if there is one."""
+    """Scores of a perfect, a random and a lexical ranking on one measure, and the target."""
 
     measure: str
     oracle: float
@@ -55,7 +55,7 @@ class Ceiling(msgspec.Struct, frozen=True):
 
 
 class TextHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be said of a task's documents and queries before anybody grades them."""
+    """Figures on documents and queries that need no grades."""
 
     unmatched: list[str]
     duplicates: list[tuple[str, str, float]]
@@ -72,14 +72,14 @@ class TextHealth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Grading(msgspec.Struct, frozen=True):
-    """The pairs that were pooled for grading, None where no pool was made; and what grades the open ones."""
+    """The pooled pairs, None without a pool, and the command that grades the open ones."""
 
     pool: Sequence[QueryDocument] | None = None
     command: str = "bakeoff grade TASK --ungraded"
 
 
 class Health(TextHealth, frozen=True, kw_only=True):
-    """Figures about judgments and queries, too."""
+    """Also figures on judgments."""
 
     documents: int
     queries: int
@@ -101,7 +101,7 @@ class Health(TextHealth, frozen=True, kw_only=True):
     unnoticed_between: str  # the pair that this is said of
 
     def findings(self) -> list[Remark]:
-        """Those of the texts, and what the grades leave to be wished for."""
+        """Findings on texts and on grades."""
         findings = super().findings()
         if self.without_relevant:
             findings.append(f"no document is relevant for {some(self.without_relevant)}: everyone scores 0 there")
@@ -143,7 +143,7 @@ class Health(TextHealth, frozen=True, kw_only=True):
 
 
 def text_health(task: Task) -> TextHealth:
-    """Looks at documents, queries and filters alone; the same question of another day or filter is another query."""
+    """Checks documents, queries and filters. The same text with another date or filter is another query."""
     asked = task.queries
     alike = near_duplicates([query.text for query in asked], MOST_ALIKE)
     return TextHealth(
@@ -158,9 +158,9 @@ def text_health(task: Task) -> TextHealth:
 
 
 def health(task: Task, lineup: Lineup, progress: Progress = silent, grading: Grading = Grading()) -> Health:
-    """Looks at the judgments, then lets three contenders that cost nothing answer the queries.
+    """Checks the judgments, then runs three free contenders.
 
-    Where pairs were pooled, they are what somebody means to grade; what these three rank besides is no gap.
+    Only pooled pairs count as open, where there is a pool.
     """
     measures = tuple(dict.fromkeys([*lineup.measures, *map(Measure.parse, task.targets)]))
     primary = lineup.primary
@@ -170,7 +170,7 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent, grading: Gra
     ids = [query.id for query in task.queries]
     answers = {scored.contender.label: scored.rankings for scored in outcome.ran}
     depth = max((measure.k for measure in measures if measure.k), default=10)
-    joined = {label: join(_matched(rankings), task.judgments, ids) for label, rankings in answers.items()}
+    joined = {label: join(_drop_fill(rankings), task.judgments, ids) for label, rankings in answers.items()}
     scored = {row.contender.label: row.scores for row in outcome.ran}
     relevant = {query: sum(grade >= task.rel for grade in task.judgments.get(query, {}).values()) for query in ids}
     graded = sum(len(grades) for grades in task.judgments.values())
@@ -179,14 +179,14 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent, grading: Gra
         score_queries(joined["bm25"], [primary], task.rel)[primary].mean()
     )  # what follows by id alone is no word's
     texts = {document.id: f"{document.title}\n{document.text}" for document in task.documents}
-    unnoticed, between = _unnoticed({label: scores[primary] for label, scores in scored.items()})
+    unnoticed, between = _find_unnoticed_gap({label: scores[primary] for label, scores in scored.items()})
     return Health(
         **msgspec.structs.asdict(text_health(task)),
         documents=len(task.documents),
         queries=len(ids),
         judged=graded,
         judged_share=graded / (len(ids) * len(task.documents)),
-        judged_top=_judged_share([ranked.grades[:, :depth] for ranked in joined.values()]),
+        judged_top=_measure_judged_share([ranked.grades[:, :depth] for ranked in joined.values()]),
         pooled=None if grading.pool is None else len(grading.pool),
         open_pairs=sum(document not in task.judgments.get(query, {}) for query, document in grading.pool or ()),
         grade_command=grading.command,
@@ -197,14 +197,14 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent, grading: Gra
         ceilings=[_ceiling(measure, task, scales, scored["bm25"]) for measure in measures],
         primary=str(primary),
         lexical=words / oracle if oracle else None,
-        shared_words=_shared_words(task, texts),
+        shared_words=_measure_shared_words(task, texts),
         unnoticed_below=unnoticed,
         unnoticed_between=between,
     )
 
 
-def _matched(rankings: Mapping[str, Ranking]) -> dict[str, Ranking]:
-    """Without what a ranker filled up with: that says nothing about words."""
+def _drop_fill(rankings: Mapping[str, Ranking]) -> dict[str, Ranking]:
+    """Drop the padding of lexical rankings."""
     return {query: ranking.cut(len(ranking.found)) for query, ranking in rankings.items()}
 
 
@@ -218,14 +218,14 @@ def _ceiling(measure: Measure, task: Task, scales: Mapping[str, Scores], words: 
     )
 
 
-def _judged_share(tops: Sequence[Grades]) -> float:
-    """Of the documents that came back, how many have a grade; all where nothing came back."""
+def _measure_judged_share(tops: Sequence[Grades]) -> float:
+    """Share of returned documents with a grade; 1 where nothing was returned."""
     returned = sum(int(np.count_nonzero(top != NO_DOCUMENT)) for top in tops)
     return sum(int(np.count_nonzero(top >= 0)) for top in tops) / returned if returned else 1.0
 
 
-def _unnoticed(scores: Mapping[str, Values]) -> tuple[float | None, str]:
-    """Of the best of these and its nearest rival that differs, as a run says it of its own."""
+def _find_unnoticed_gap(scores: Mapping[str, Values]) -> tuple[float | None, str]:
+    """The gap that would go unnoticed between the best row and its nearest different rival."""
     best, *others = sorted(scores, key=lambda label: -float(scores[label].mean()))
     for rival in others:
         if differences_of(scores[best], scores[rival]).any():
@@ -234,8 +234,8 @@ def _unnoticed(scores: Mapping[str, Values]) -> tuple[float | None, str]:
     return None, ""
 
 
-def _shared_words(task: Task, texts: Mapping[str, str]) -> float | None:
-    """How many of a query's words occur in a relevant document, on average over queries and their documents."""
+def _measure_shared_words(task: Task, texts: Mapping[str, str]) -> float | None:
+    """Mean share of a query's words that occur in its relevant documents."""
     shares = [
         np.mean([overlap(query.text, texts[document]) for document in relevant])
         for query in task.queries

@@ -1,4 +1,4 @@
-"""A line-up checked without running it, row by row, and each provider by one real embedding with its time."""
+"""Checks a line-up without running it, and each provider by one real embedding."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Checked:
 
 
 def check_task(task: Task, kind: TaskKind, notice: Callable[[Remark], None]) -> None:
-    """Targets that are measures, and grades that some document reaches; a task without grades is still to be graded."""
+    """Check targets and grades; a task without grades is allowed."""
     for target in task.targets:
         try:
             Measure.parse(target)
@@ -51,16 +51,16 @@ def check_task(task: Task, kind: TaskKind, notice: Callable[[Remark], None]) -> 
 
 
 def check_rows(lineup: Lineup, task: Task) -> Iterator[Checked]:
-    """Options, dimensions, index strings, files and functions of every row; own servers are asked whether they live."""
+    """Check options, dimensions, index strings, files and functions of every row, and that own servers respond."""
     embeddings, kept = Embeddings(task, 1, Settings(), lineup.folder), dict[str, EmbeddingRow]()
     try:
         for contender in lineup.contenders:
-            yield _checked(contender, embeddings, kept)
+            yield _check(contender, embeddings, kept)
     finally:
         embeddings.close()
 
 
-def _checked(contender: System, embeddings: Embeddings, kept: dict[str, EmbeddingRow]) -> Checked:
+def _check(contender: System, embeddings: Embeddings, kept: dict[str, EmbeddingRow]) -> Checked:
     if contender.unset:
         return Checked(contender.label, missing=contender.unset)
     try:
@@ -80,7 +80,7 @@ def _checked(contender: System, embeddings: Embeddings, kept: dict[str, Embeddin
 
 
 def _check_apart(row: EmbeddingRow, provider: Provider, kept: dict[str, EmbeddingRow]) -> None:
-    """Refuses a row that would be answered from the cached vectors of one with other options.
+    """Refuse a row that would reuse cached vectors of a row with other options.
 
     `kept` has the first row of each cache key. An option that is None leaves the choice to the provider, which may
     choose what the other row names.
@@ -101,7 +101,7 @@ def _check_apart(row: EmbeddingRow, provider: Provider, kept: dict[str, Embeddin
 
 
 def _shaping_options(row: EmbeddingRow) -> dict[str, Any]:
-    """What a row sets and what its provider's defaults set, without what changes no vector."""
+    """Options and defaults that change vectors."""
     declared = PROVIDERS.options(row.provider)
     options = {option.name: option.default for option in declared} | {"model": row.model or None} | row.options
     return {name: options[name] for name in options if name not in {one.name for one in declared if one.transport}}
@@ -112,7 +112,7 @@ SAMPLE = ("A short text about lakes.", "Another one about mountains.")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One provider's state: `trouble` with its remedy, or the latency of a test embedding, where one can be made."""
+    """One provider's state: `trouble` with its remedy, or the latency of a test embedding."""
 
     provider: str
     model: str
@@ -122,7 +122,7 @@ class Finding:
 
 
 def examine(names: Sequence[str]) -> Iterator[Finding]:
-    """One finding per provider, as they come: a hosted one is really asked, for a handful of tokens."""
+    """Yield one finding per provider. Hosted ones get a real request of a few tokens."""
     for name in names:
         try:
             adapter = PROVIDERS.get(name)
@@ -134,10 +134,10 @@ def examine(names: Sequence[str]) -> Iterator[Finding]:
         elif adapter.by_id:
             yield Finding(name, adapter.default_model)  # it reads files that a line-up names
         else:
-            yield _tried(PROVIDERS.create(name))
+            yield _try_out(PROVIDERS.create(name))
 
 
-def _tried(provider: Provider) -> Finding:
+def _try_out(provider: Provider) -> Finding:
     try:
         provider.ready()
         if isinstance(provider, Fitted):

@@ -14,7 +14,7 @@ from bakeoff.search.exact_search import ExactRankings
 
 
 class Timed(IntEnum):
-    """What is known of an answer's time: all of it was timed in this run, some in an earlier one, some never."""
+    """Where an answer's times come from: this run alone, partly an earlier one, or partly unknown."""
 
     NOW = 0
     EARLIER = 1
@@ -23,9 +23,9 @@ class Timed(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One query answered: the ranking, and what it took. No embedding time where nothing was embedded.
+    """The ranking of one query and its times. `embed_ns` is None where nothing was embedded.
 
-    `kept_embed` and `kept_rerank` are times of earlier runs, where a vector or scores were there already.
+    `kept_embed` and `kept_rerank` are times of earlier runs, for vectors and scores from the cache.
     """
 
     ranking: Ranking
@@ -38,27 +38,27 @@ class Answer:
 
     @property
     def total_ns(self) -> int:
-        """Of all its stages, where a time of each is known."""
+        """Sum over all stages; None where one has no time."""
         kept = (time.nanoseconds for time in (self.kept_embed, self.kept_rerank) if time)
         return self.search_ns + (self.embed_ns or 0) + (self.rerank_ns or 0) + sum(kept)
 
 
 class Searcher(ABC):
-    """Something that can be asked. A new sort of row needs `ask`; the rest is for those that have more to say."""
+    """Answers queries. A new row type must implement `ask`; the other methods are optional."""
 
     @abstractmethod
     def ask(self, query: Query) -> Answer:
         """The ranking of at most `depth` documents for this query."""
 
     def prefetch(self, queries: Sequence[Query]) -> None:  # noqa: B027 - most have nothing to fetch
-        """Called once before the rounds: takes in one go what is not worth a timed request for each query."""
+        """Called once before the rounds, to fetch in bulk what is not timed per query."""
 
     def begin_round(self, number: int) -> None:  # noqa: B027 - most answer in every round alike
         """Called before each round."""
 
     @property
     def exact(self) -> bool:
-        """Whether it claims to find what exact search finds: then it is held to that."""
+        """Whether it claims exact results. Such a claim is checked."""
         return False
 
     def exact_search(self) -> ExactRankings | None:
@@ -66,8 +66,8 @@ class Searcher(ABC):
         return None
 
     def short_lists(self, queries: Sequence[Query], rankings: Mapping[str, Ranking]) -> int:  # noqa: ARG002
-        """How many queries got fewer documents than there are, where that is all that can be said."""
+        """Number of queries with incomplete rankings, where no exact search can be compared."""
         return 0
 
     def close(self) -> None:  # noqa: B027 - most hold nothing
-        """Lets go of what it holds."""
+        """Release its resources."""

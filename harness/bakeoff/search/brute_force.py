@@ -1,4 +1,4 @@
-"""Exact search, a block of documents at a time: what every index is measured against.
+"""Blockwise exact search, the reference for every index.
 
 One matrix product for each block; a document is looked at again only if it beats the k-th best that its query has
 so far. What is kept beside the vectors is one block of scores and the few candidates.
@@ -35,12 +35,12 @@ Nearest = Callable[[Vectors, "Vectors | VectorRows", int], tuple[Rows, Similarit
 
 
 def nearest(queries: Vectors, vectors: Vectors | VectorRows, k: int) -> tuple[Rows, Similarities]:
-    """For each query the k rows with the highest inner product, best first, and equal ones by row."""
+    """For each query, the k rows with the highest inner product, best first; ties by row."""
     return nearest_within(queries, vectors, k, block_bounds(len(vectors), k))
 
 
 def block_bounds(rows: int, k: int) -> list[int]:
-    """Where one product ends and the next begins: a part of a search must have the products of the whole one."""
+    """Bounds of the blocks. A partial search must compute the same products as the whole one."""
     first = min(max(FIRST, k), rows)
     return [0, *range(first, rows, BLOCK), rows] if rows else [0]
 
@@ -48,7 +48,7 @@ def block_bounds(rows: int, k: int) -> list[int]:
 def nearest_within(
     queries: Vectors, vectors: Vectors | VectorRows, k: int, bounds: Sequence[int]
 ) -> tuple[Rows, Similarities]:
-    """The nearest among consecutive blocks; rows are numbered as in the whole."""
+    """The nearest rows in consecutive blocks; row numbers are those of the whole matrix."""
     k = min(k, bounds[-1] - bounds[0])
     rows, scores = np.empty((len(queries), k), dtype=np.int64), np.empty((len(queries), k), dtype=np.float32)
     if not k:
@@ -61,7 +61,7 @@ def nearest_within(
 
 
 class Merging:
-    """The nearest of all from the nearest of each part, in whatever order parts come."""
+    """Merges the nearest rows of parts, in any order."""
 
     def __init__(self, k: int) -> None:
         self.k = k
@@ -79,7 +79,7 @@ class Merging:
 def _nearest(
     queries: Vectors, vectors: Vectors | VectorRows, k: int, bounds: Sequence[int], advance: Advance
 ) -> tuple[Rows, Similarities]:
-    """Each block of documents is read once, whatever the number of queries."""
+    """Reads each block of documents once, for all queries."""
     groups = [np.ascontiguousarray(queries[start : start + QUERIES]) for start in range(0, len(queries), QUERIES)]
     room = min(QUERIES, len(queries)) * BLOCK
     scores, beats = np.empty(room, dtype=np.float32), np.empty(room, dtype=bool)
@@ -96,12 +96,12 @@ def _nearest(
             np.greater(products, best[number].threshold, out=better)
             best[number].offer(np.flatnonzero(better), products, start)
         advance(end - start)
-    found, similarities = (np.concatenate(arrays) for arrays in zip(*(one.sorted() for one in best), strict=True))
+    found, similarities = (np.concatenate(arrays) for arrays in zip(*(one.sort() for one in best), strict=True))
     return found, similarities
 
 
 def _products(queries: Vectors, block: Vectors, out: Similarities | None = None) -> Similarities:
-    """Every query with every document, in parts that no number of threads changes: so the bits are the same, too."""
+    """All inner products. The parts do not depend on the number of threads, so results are bit-identical."""
     products = np.empty((len(queries), len(block)), dtype=np.float32) if out is None else out
 
     def multiply(start: int) -> None:
@@ -124,7 +124,7 @@ _limits: list[Any] = []  # of those who multiply at this moment: the first sets 
 
 @contextlib.contextmanager
 def _one_blas_thread() -> Iterator[int]:
-    """BLAS cuts a product by its threads, which changes last bits. It gets one; the number that it had is yielded."""
+    """Limits BLAS to one thread, as splitting a product changes its last bits. Yields the previous number."""
     controller = _blas()
     with _limited:
         if not _limits:
@@ -155,7 +155,7 @@ def _blas() -> Any:
 
 
 class _Best:
-    """Candidates of each query, in the order of their rows; all but the k best are let go when they have doubled."""
+    """Candidates per query, ordered by row. They are cut to the k best whenever they have doubled."""
 
     def __init__(self, scores: Similarities, k: int, start: int) -> None:
         self.k, self.queries = k, len(scores)
@@ -172,9 +172,9 @@ class _Best:
         if self._count >= 2 * self.k * self.queries and len(self._candidates) > 1:
             self._settle()
 
-    def sorted(self) -> tuple[Rows, Similarities]:
+    def sort(self) -> tuple[Rows, Similarities]:
         """Best first; equal ones stay in the order of their rows."""
-        query, rows, scores, place = self._laid_out()
+        query, rows, scores, place = self._lay_out()
         wide = np.full((self.queries, int(place.max()) + 1), -np.inf, dtype=np.float32)
         wide[query, place] = scores
         numbers = np.zeros(wide.shape, dtype=np.int64)
@@ -183,7 +183,7 @@ class _Best:
         return np.take_along_axis(numbers, order, axis=1), np.take_along_axis(wide, order, axis=1)
 
     def _settle(self) -> None:
-        query, rows, scores, place = self._laid_out()
+        query, rows, scores, place = self._lay_out()
         wide = np.full((self.queries, int(place.max()) + 1), -np.inf, dtype=np.float32)
         wide[query, place] = scores
         self.threshold = _kth(wide, self.k)
@@ -191,7 +191,7 @@ class _Best:
         self._candidates = [(query[kept], rows[kept], scores[kept])]
         self._count = int(np.count_nonzero(kept))
 
-    def _laid_out(self) -> tuple[NDArray[np.int16], Rows, Similarities, Rows]:
+    def _lay_out(self) -> tuple[NDArray[np.int16], Rows, Similarities, Rows]:
         """All candidates by query, and each one's place among those of its query."""
         query, rows, scores = (np.concatenate(parts) for parts in zip(*self._candidates, strict=True))
         order = np.argsort(query, kind="stable")
@@ -201,7 +201,7 @@ class _Best:
 
 
 def _kth(scores: Similarities, k: int) -> Similarities:
-    """The k-th best score of each row, as a column; where there are fewer, anything beats it."""
+    """The k-th best score of each row, as a column; -inf where there are fewer than k."""
     if scores.shape[1] < k:
         return np.full((len(scores), 1), -np.inf, dtype=np.float32)
     at = scores.shape[1] - k
@@ -209,7 +209,7 @@ def _kth(scores: Similarities, k: int) -> Similarities:
 
 
 def recall_of_rows(rows: Rows, query: Vectors, vectors: Vectors, nearest: Rows, scores: Similarities) -> float:
-    """Of one query's nearest rows, the share that an index returned; `scores` are theirs, best first."""
+    """Recall of one query. `scores` are those of its true nearest rows, best first."""
     last = float(scores[-1]) if len(scores) else np.inf
     return recall(vectors[rows] @ query, last, len(nearest), np.isin(rows, nearest))
 
@@ -217,9 +217,9 @@ def recall_of_rows(rows: Rows, query: Vectors, vectors: Vectors, nearest: Rows, 
 def recall(
     scores: NDArray[np.floating], last: float, wanted: int, listed: NDArray[np.bool_] | Literal[False] = False
 ) -> float:
-    """How many of the `wanted` nearest came back: those that exact search listed, and those that tie with its last.
+    """Number of the `wanted` nearest that were returned. Ties with the last one count.
 
-    Never less than by id alone: a score that is worked out a second time may differ in its last bits.
+    Never below the count by id, as a recomputed score may differ in its last bits.
     """
     if not wanted:
         return 1.0

@@ -1,4 +1,4 @@
-"""Exact search over the vectors that a store holds: what its index is measured against."""
+"""Exact search over a store's vectors, the reference for its index."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ T = TypeVar("T")
 
 
 def sample(queries: Sequence[T], multiplications: int, depth: int) -> Sequence[T]:
-    """The queries on which a store that claims to be exact is compared: all of them where that is cheap.
+    """The queries on which an exact store is checked; all of them where that is cheap.
 
-    `multiplications` are those of one query, `depth` is how long its ranking is.
+    `multiplications` is the cost of one query, `depth` the length of its ranking.
     """
     most = max(FEWEST, min(MOST, WORK // max(1, multiplications), HELD // max(1, depth)))
     return queries[:: -(-len(queries) // most) or 1]
 
 
 class Nearness(NamedTuple):
-    """Of the ten nearest documents, the share that came back, and how far the scores of those returned are off."""
+    """Recall of the ten nearest documents, and the error of the returned scores."""
 
     recall: float
     score_error: float
@@ -46,9 +46,9 @@ class Nearness(NamedTuple):
 
 @dataclass(slots=True)
 class ExactRankings(ABC):
-    """Exact search over what a store holds: done once for each query, compared with every store that holds the same.
+    """Exact rankings, computed once per query and shared by all stores that hold the same vectors.
 
-    `queries` are the vectors that the store was asked with; of a store that claims to be exact, those of a sample.
+    `queries` are the query vectors that the store got; a sample of them for an exact store.
     """
 
     index: Index
@@ -56,7 +56,7 @@ class ExactRankings(ABC):
     _rankings: PackedRankings = field(default_factory=PackedRankings, init=False)
 
     def rankings(self, queries: Sequence[Query]) -> Mapping[str, Ranking]:
-        """The exact ranking of every query; those with the same filter in one go, and each only once."""
+        """The exact ranking of every query, computed once; queries with the same filter share a search."""
         groups: dict[str, list[Query]] = {}
         for query in queries:
             if query.id not in self._rankings:
@@ -66,7 +66,7 @@ class ExactRankings(ABC):
         return self._rankings
 
     def nearness(self, query: Query, retrieved: Ranking) -> Nearness:
-        """One that ties with the tenth counts as retrieved."""
+        """A document that ties with the tenth counts as returned."""
         nearest = self.rankings([query])[query.id]
         wanted = min(K, len(nearest))
         returned = retrieved.ids[:K]
@@ -86,7 +86,7 @@ class ExactRankings(ABC):
     @property
     @abstractmethod
     def tolerance(self) -> float:
-        """How far apart two scores may be that were both worked out rightly in float32."""
+        """The largest difference between two scores that are both correct in float32."""
 
     @abstractmethod
     def score(self, document: str, query: Query) -> float:
@@ -113,7 +113,7 @@ class ExactSearch(ExactRankings):
                 places, scores = self.nearest(np.stack([self.queries[query.id] for query in part]), vectors, size)
                 for row, query in enumerate(part):
                     hits = Hits([ids[place] for place in places[row]], scores[row].tolist())
-                    ranking = self.index.settled(hits, size, query.excluded)
+                    ranking = self.index.settle(hits, size, query.excluded)
                     if ranking is None:
                         unsettled.append(query)
                     else:
@@ -122,7 +122,7 @@ class ExactSearch(ExactRankings):
 
     @property
     def tolerance(self) -> float:
-        """Of a cosine; a sum over chunks may be off by as much for each of them."""
+        """That of a cosine, once per chunk where chunks are summed."""
         chunks = max(Counter(self.index.owners).values()) if self.index.parents == "sum" else 1
         return chunks * cosine_tolerance(self.vectors.shape[1])
 
@@ -132,7 +132,7 @@ class ExactSearch(ExactRankings):
 
 
 def cosine_tolerance(dimensions: int) -> float:
-    """How far apart two right cosines may be.
+    """The largest difference between two correctly computed cosines.
 
     A float32 inner product of unit vectors is off by at most d · 2⁻²⁴, in whatever order it is summed (Higham 2002,
     section 3.1); one side may also divide by lengths that the other takes for 1, and scores are rounded.
@@ -141,7 +141,7 @@ def cosine_tolerance(dimensions: int) -> float:
 
 
 def _parts(queries: Sequence[Query], size: int) -> Iterator[Sequence[Query]]:
-    """As many queries at a time as have room for their hits; full products where there are many, as without parts."""
+    """Batches of queries, sized by the memory of their hits."""
     count = max(1, HELD // size)
     count -= count % brute_force.QUERIES if count > brute_force.QUERIES else 0
     for start in range(0, len(queries), count):

@@ -1,4 +1,4 @@
-"""Several rankings made one, by ranks or by scores, and weights that are chosen without looking."""
+"""Rank and score fusion, and cross-validated weights."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Method = Callable[[Sequence[Ranking], Sequence[float], "Fusion"], Ranking]
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """Which rankings, how much each counts, how steeply ranks fall, and how deep each is read (None: wholly)."""
+    """The rankings, their weights, the RRF constant `c`, and the depth read of each (None: all of it)."""
 
     of: tuple[str, ...]
     weights: FusionWeights
@@ -56,10 +56,10 @@ class Fusion:
             raise InputError(f"top_n is {self.top_n}", place="top_n", remedy="give 1 or more, or leave it out")
 
 
-def weighted_rrf(
+def fuse_by_rrf(
     rankings: Sequence[Ranking], weights: Sequence[float], c: float = 60.0, top_n: int | None = None
 ) -> Ranking:
-    """RRF(d) = Σ w / (c + rank of d), ranks from 1. A ranking adds 0 that lacks d, filled up with it, or cut it off."""
+    """RRF(d) = Σ w / (c + rank of d), ranks from 1. Rankings that lack d, or have it only as padding, add 0."""
     scores: dict[str, float] = {}
     for ranking, weight in zip(rankings, weights, strict=True):
         for rank, document in enumerate(ranking.found[:top_n], start=1):
@@ -68,39 +68,39 @@ def weighted_rrf(
 
 
 def fuse(rankings: Sequence[Ranking], fusion: Fusion, weights: Sequence[float] | None = None) -> Ranking:
-    """One ranking by the fusion's method; other weights than its own may be tried."""
+    """Fuse by the fusion's method; `weights` replaces its own."""
     return METHODS[fusion.method](rankings, weights or fusion.weights, fusion)
 
 
 def _by_ranks(rankings: Sequence[Ranking], weights: Sequence[float], fusion: Fusion) -> Ranking:
-    return weighted_rrf(rankings, weights, fusion.c, fusion.top_n)
+    return fuse_by_rrf(rankings, weights, fusion.c, fusion.top_n)
 
 
-def _by_scores(normalised: Normalise) -> Method:
-    """A weighted sum of normalised scores; what a ranking was filled up with has none, and moves no scale."""
+def _by_scores(normalise: Normalise) -> Method:
+    """A weighted sum of normalised scores. Padding has no score and does not affect the scale."""
 
-    def fused(rankings: Sequence[Ranking], weights: Sequence[float], fusion: Fusion) -> Ranking:
+    def fuse_scores(rankings: Sequence[Ranking], weights: Sequence[float], fusion: Fusion) -> Ranking:
         scores: dict[str, float] = {document: 0.0 for ranking in rankings for document in ranking.found[: fusion.top_n]}
         for ranking, weight in zip(rankings, weights, strict=True):
             ids = ranking.found[: fusion.top_n]
-            values, absent = normalised(np.array(ranking.scores[: len(ids)], dtype=np.float64))
+            values, absent = normalise(np.array(ranking.scores[: len(ids)], dtype=np.float64))
             held = dict(zip(ids, values.tolist(), strict=True))
             for document in scores:
                 scores[document] += weight * held.get(document, absent)
         return make_ranking((document, round(score, RRF_DIGITS)) for document, score in scores.items())
 
-    return fused
+    return fuse_scores
 
 
 def _min_max(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """0 for the lowest, 1 for the highest; where all are equal, 1. What a ranking lacks has 0."""
+    """Min-max scaling; all 1 where scores are equal. Absent documents get 0."""
     if not len(scores) or scores.max() == scores.min():
         return np.ones(len(scores)), 0.0
     return (scores - scores.min()) / (scores.max() - scores.min()), 0.0
 
 
 def _z_score(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Standard deviations from the mean. What a ranking lacks has its lowest: 0 would put it above half of it."""
+    """Z-scores. Absent documents get the lowest one, as 0 would rank them above half of the list."""
     if not len(scores) or scores.max() == scores.min():
         return np.zeros(len(scores)), 0.0
     values = (scores - scores.mean()) / scores.std()
@@ -108,7 +108,7 @@ def _z_score(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
 
 
 def _dbsf(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Distribution-based, as in Qdrant: 0 and 1 are three standard deviations from the mean; one score is 0.5."""
+    """Distribution-based score fusion as in Qdrant: mean ± 3 standard deviations map to 0 and 1."""
     if len(scores) < 2 or scores.max() == scores.min():
         return np.full(len(scores), 0.5), 0.0
     deviation = scores.std(ddof=1)
@@ -125,7 +125,7 @@ METHODS: dict[str, Method] = {
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """What tuning found. Only `out_of_fold` may be quoted: `in_sample` is what the weights were chosen to reach."""
+    """Tuned weights. Quote `out_of_fold` only; `in_sample` is biased, as the weights maximise it."""
 
     weights: FusionWeights
     fold_weights: tuple[FusionWeights, ...]
@@ -134,7 +134,7 @@ class Tuned:
 
 
 def grid(parts: int, steps: int = GRID) -> Iterator[FusionWeights]:
-    """Every way to share 1 among the parts in steps: all corners, edges and the inside of the simplex."""
+    """Every point of a grid on the simplex of weights, corners and edges included."""
     for bars in combinations(range(steps + parts - 1), parts - 1):
         edges = (-1, *bars, steps + parts - 1)
         yield tuple((edges[at + 1] - edges[at] - 1) / steps for at in range(parts))
@@ -143,9 +143,9 @@ def grid(parts: int, steps: int = GRID) -> Iterator[FusionWeights]:
 def tune(
     scores: Mapping[FusionWeights, NDArray[np.float64]], averaging: Averaging, seed: int, folds: int = FOLDS
 ) -> Tuned:
-    """Chooses weights by cross-validation over queries: each query is scored with weights chosen without it.
+    """Choose weights by cross-validation. Each query is scored with weights chosen without it.
 
-    `scores` has every query's value under each choice. Among equally good choices the most even one is taken.
+    `scores` has every query's value under each choice. Ties go to the most even weights.
     """
     choices = sorted(scores, key=lambda weights: (round(sum(weight**2 for weight in weights), 9), weights))
     table = np.stack([scores[weights] for weights in choices])
@@ -165,5 +165,5 @@ def tune(
 
 
 def _best(table: NDArray[np.float64], averaging: Averaging, where: NDArray[np.bool_] | None = None) -> int:
-    """The first of the best means; rounding must not choose."""
+    """The first of the best means, compared after rounding."""
     return int(np.argmax(np.round([averaging.mean(values, where) for values in table], 12)))

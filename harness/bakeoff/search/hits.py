@@ -1,4 +1,4 @@
-"""What a store or a ranker answers to one query, and the check that the answer can be used."""
+"""What a store or a ranker returns for one query, and its validation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SIMILARITY_DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Ids with their similarities, higher is nearer, in whatever order they were found."""
+    """Ids with similarities, in any order; higher is nearer."""
 
     ids: Sequence[str]
     scores: Sequence[float]
@@ -23,7 +23,7 @@ class Hits:
 def document_scores(
     chunk_ids: Sequence[str], scores: Sequence[float], owner: Mapping[str, str], parents: str = "best", top: int = 3
 ) -> dict[str, float]:
-    """A document's score is its best chunk's, the mean of its `top` best, or the sum of all that were found."""
+    """Document scores by the best chunk, the mean of the `top` best, or the sum of all chunks found."""
     if parents == "best":
         return best_chunks(chunk_ids, scores, owner)
     best_chunks(chunk_ids, scores, owner)  # refuses what can't be used
@@ -37,7 +37,7 @@ def document_scores(
 
 
 def best_chunks(chunk_ids: Sequence[str], scores: Sequence[float], owner: Mapping[str, str]) -> dict[str, float]:
-    """A document's score is its best chunk's. Unknown ids, duplicates and NaN are the store's failure."""
+    """Document scores by the best chunk. Unknown ids, duplicates and NaN fail the row."""
     best: dict[str, float] = {}
     seen: set[str] = set()
     for chunk, score in zip(chunk_ids, scores, strict=True):

@@ -1,4 +1,4 @@
-"""The chunks of the corpus and whose they are: what turns hits on chunks into a ranking of documents."""
+"""Turns hits on chunks into a ranking of documents."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class Index:
         self.usual_chunks = 1 if uncut else _usual([sum(1 for _ in chunks) for _, chunks in groupby(self.owners)])
 
     def rows_of(self, document: str) -> list[int]:
-        """The numbers of a document's chunks, which follow one another."""
+        """The row numbers of a document's chunks, which are consecutive."""
         return self._owned.of(document)
 
-    def known(self, documents: Sequence[str]) -> set[str]:
-        """Those of these documents that the corpus has."""
+    def find_known(self, documents: Sequence[str]) -> set[str]:
+        """The given documents that the corpus has."""
         return self._owned.among(documents)
 
     def document_score(self, chunks: NDArray[np.floating]) -> float:
@@ -71,7 +71,7 @@ class Index:
         return float(chunks.sum() if self.parents == "sum" else np.sort(chunks)[-self.top :].mean())
 
     def full_length(self, query: Query) -> int:
-        """How many documents a full list has for this query."""
+        """The length of a complete ranking for this query."""
         filters = conditions(query.where)
         if filters:
             passing = {self.owners[row] for row in self.passing(filters)}
@@ -79,16 +79,16 @@ class Index:
         return min(self.depth, len(self.documents) - (query.excluded in self._owned))
 
     def row_of(self, chunk: str) -> int | None:
-        """The number of a chunk; None where there is none of this id."""
+        """The row number of a chunk; None for an unknown id."""
         return next(iter(self._chunks.of(chunk)), None)
 
     def owners_of(self, chunks: Sequence[str]) -> dict[str, str]:
-        """Whose these chunks are; those that are unknown have no owner."""
+        """The documents that these chunks belong to; unknown chunks are left out."""
         places, rows = self._chunks.matches(chunks)
         return {chunks[place]: self.owners[row] for place, row in zip(places.tolist(), rows.tolist(), strict=True)}
 
     def fetch_size(self, excluding: str = "") -> int:
-        """How many chunks to ask for first: enough for `depth` documents as most are cut, and one to see a tie by.
+        """Number of chunks to request first: usually enough for `depth` documents, plus one to detect a tie.
 
         A query that is an item itself is excluded from its ranking, so its own chunks come on top. A sum needs every
         chunk: the worst of a document's chunks count as much as its best, and may be anywhere.
@@ -99,7 +99,7 @@ class Index:
         return min(len(self.ids), wanted)
 
     def _at_most(self, means: Mapping[str, float], ids: Sequence[str], lowest: float) -> dict[str, float]:
-        """The highest mean that documents can have whose best chunks are not all found: none is above `lowest`."""
+        """An upper bound on the mean of documents with unseen chunks, which score at most `lowest`."""
         highest = {}
         for document, found in Counter(self.owners_of(ids).values()).items():
             wanted = min(self.top, len(self.rows_of(document)))
@@ -109,21 +109,21 @@ class Index:
 
     @property
     def documents(self) -> list[str]:
-        """The documents' ids in their order; sorted once, when first asked for."""
+        """All document ids, sorted once on first use."""
         if self._documents is None:
             self._documents = [document for document, _ in groupby(sorted(self.owners))]
         return self._documents
 
     def fields(self, row: int) -> Mapping[str, Any]:
-        """What a filter sees of a chunk: its document's metadata."""
+        """The metadata of a chunk's document, for filters."""
         return self.metadata.get(self.owners[row], _NOTHING)
 
     def all_fields(self) -> list[Mapping[str, Any]] | None:
-        """What filters see of every chunk; None where no document has any metadata."""
+        """The metadata of every chunk; None where no document has any."""
         return [self.fields(row) for row in range(len(self.ids))] if self.metadata else None
 
     def passing(self, filters: Sequence[Condition]) -> NDArray[np.int32]:
-        """The numbers of the chunks that pass, in their order. The rows of each field's values are listed once."""
+        """Row numbers of the chunks that pass a filter, ascending. Each field is indexed once."""
         if self._postings is None:
             self._postings = {}
             for row in range(len(self.ids) if self.metadata else 0):
@@ -137,12 +137,12 @@ class Index:
         return kept
 
     def ranking(self, hits: Hits, more: Callable[[int], Hits], excluding: str = "") -> Ranking:
-        """Documents by their chunks. Asks for more while documents that tie with the last, or chunks, may be missing.
+        """Rank documents by their chunks. Requests more chunks while the ranking may still change.
 
-        `excluding` is the document that asks: it has no place in its own ranking.
+        `excluding` is the document that is the query itself.
         """
         asked = self.fetch_size(excluding)
-        while (ranking := self.settled(hits, asked, excluding)) is None:
+        while (ranking := self.settle(hits, asked, excluding)) is None:
             asked = self.wider(hits)
             wider = more(asked)
             if len(wider.ids) <= len(hits.ids):
@@ -152,26 +152,26 @@ class Index:
         return ranking
 
     def wider(self, hits: Hits) -> int:
-        """How many chunks to ask for where these were too few."""
+        """The next number of chunks to request."""
         return min(len(self.ids), 2 * len(hits.ids))
 
-    def settled(self, hits: Hits, asked: int, excluding: str = "") -> Ranking | None:
-        """The ranking, if no chunk beyond these can change it; fewer than were asked for are all that there are."""
+    def settle(self, hits: Hits, asked: int, excluding: str = "") -> Ranking | None:
+        """The ranking if no further chunk can change it, else None. Fewer hits than requested are all there are."""
         scores = [round(score, SIMILARITY_DIGITS) for score in hits.scores]
         best = document_scores(hits.ids, scores, self.owners_of(hits.ids), self.parents, self.top)
         best.pop(excluding, None)
         complete = len(hits.ids) >= len(self.ids) or len(hits.ids) < asked
         partial = self._at_most(best, hits.ids, min(scores)) if self.parents == "mean" and not complete else {}
-        ranking = make_ranking(_rounded(best | partial), self.depth)
+        ranking = make_ranking(_round_scores(best | partial), self.depth)
         reached = complete or (len(ranking) == self.depth and min(scores) < ranking.scores[-1])
         return ranking if reached and not any(document in partial for document in ranking.ids) else None
 
 
 def _usual(sizes: Sequence[int]) -> int:
-    """The most chunks of a document, unless it is far more than most have: one long document must not set the size."""
+    """The largest number of chunks per document, outliers left out."""
     return min(max(sizes), FAR_ABOVE * math.ceil(sum(sizes) / len(sizes)))
 
 
-def _rounded(scores: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Means and sums of equal chunks are equal, whatever the order in which they were added."""
+def _round_scores(scores: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Rounded, so that sums of equal chunks are equal in any order of addition."""
     return [(document, round(score, SIMILARITY_DIGITS)) for document, score in scores.items()]

@@ -1,4 +1,4 @@
-"""Answers beside exact search over the same vectors: what an approximate index lost, where an exact one is wrong."""
+"""Compares rankings with exact search: the loss of approximate indexes, the errors of exact ones."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ NDCG = Measure.parse("ndcg@10")
 
 
 class Place(msgspec.Struct, frozen=True):
-    """What stands at one place of a ranking."""
+    """One position of a ranking."""
 
     document: str
     score: float
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """The first place at which two rankings of one query differ; None where a list has ended."""
+    """The first position at which two rankings differ; None where a list ended."""
 
     query: str
     place: int  # from 1
@@ -47,14 +47,14 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class Unlike(msgspec.Struct, frozen=True):
-    """Another row over the same vectors that is exact, too, and ranks differently."""
+    """Another exact row over the same vectors that ranks differently."""
 
     label: str
     difference: Difference
 
 
 class NotExact(StoreError):
-    """A store that claims to be exact answers otherwise than exact search over the same vectors."""
+    """A store that claims to be exact differs from exact search over the same vectors."""
 
     def __init__(self, difference: Difference) -> None:
         self.difference = difference
@@ -76,14 +76,14 @@ class Losses:
     _first: dict[Hashable, tuple[str, Mapping[str, Ranking]]] = field(default_factory=dict, init=False)
 
     def skip(self, key: Hashable) -> None:
-        """A row of this key that is not scored after all."""
+        """Count off a row of this key that is not scored."""
         self.rows[key] -= 1
         if self.rows[key] <= 0:
             self._searches.pop(key, None)
             self._first.pop(key, None)
 
     def of(self, key: Hashable, label: str, searcher: Searcher, retrieved: Mapping[str, Ranking]) -> Loss | None:
-        """None where there is nothing to lose. Raises NotExact where a store is not what it claims to be."""
+        """The loss of an approximate row, else None. Raises NotExact for a false claim."""
         try:
             found = searcher.exact_search()
             if found is None:
@@ -99,7 +99,7 @@ class Losses:
             self.skip(key)
 
     def _compare_rows(self, key: Hashable, label: str, retrieved: Mapping[str, Ranking], tolerance: float) -> None:
-        """With the first exact row over the same vectors, on every query."""
+        """Compare with the first exact row over the same vectors, on every query."""
         other, expected = self._first.setdefault(key, (label, retrieved))
         if other == label:
             return
@@ -113,7 +113,7 @@ class Losses:
 
 
 def index_loss(exact: ExactRankings, task: Task, retrieved: Mapping[str, Ranking]) -> Loss:
-    """NDCG under exact search, what the store's lists lack of it, and how many of the nearest they hold."""
+    """NDCG under exact search, the store's loss, and its recall."""
     ids = [query.id for query in task.queries]
     rankings = exact.rankings(task.queries)
     averaging = averaging_of([query.drawn for query in task.queries])
@@ -132,7 +132,7 @@ def index_loss(exact: ExactRankings, task: Task, retrieved: Mapping[str, Ranking
 
 
 def check_exact(exact: ExactRankings, queries: Sequence[Query], retrieved: Mapping[str, Ranking]) -> None:
-    """Raises NotExact at the first query that differs by more than float32 explains."""
+    """Raise NotExact at the first difference beyond float32 rounding."""
     rankings, tolerance = exact.rankings(queries), exact.tolerance
     for query in queries:
         score = partial(exact.score, query=query)
@@ -143,7 +143,7 @@ def check_exact(exact: ExactRankings, queries: Sequence[Query], retrieved: Mappi
 def first_difference(
     query: str, expected: Ranking, got: Ranking, tolerance: float, score: Callable[[str], float] | None = None
 ) -> Difference | None:
-    """The first place whose score is another one, or whose document does not have that score; equal ones may swap.
+    """The first position with another score, or a document that lacks that score. Ties may swap.
 
     `score` works out that of a document that is not among the expected; without it, such a document ties with the last.
     """

@@ -1,4 +1,4 @@
-"""Smaller vectors from the ones that were paid for: fewer dimensions, int8, binary, each a row of its own."""
+"""Smaller vectors from those in the cache: fewer dimensions, int8, binary. Each is a row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BITS: dict[Precision, int] = {"float32": 32, "int8": 8, "binary": 1}
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What is kept of a vector. The plain one keeps everything."""
+    """Dimensions and precision of stored vectors; by default those of the model."""
 
     dimensions: int | None = None
     precision: Precision = "float32"
@@ -29,11 +29,11 @@ class Variant:
         return "-".join(part for part in parts if part)
 
     def bytes_each(self, dimensions: int) -> float:
-        """What one vector takes, without any index around it."""
+        """Bytes of one vector, without index overhead."""
         return (self.dimensions or dimensions) * _BITS[self.precision] / 8
 
-    def fitted(self, documents: Vectors | VectorRows) -> FittedVariant:
-        """Learns what it needs from the documents: int8 takes each dimension's range from them."""
+    def fit(self, documents: Vectors | VectorRows) -> FittedVariant:
+        """Fit to the documents: int8 needs the range of each dimension."""
         if self.dimensions is not None and self.dimensions > documents.shape[1]:
             raise InputError(
                 f"{self.dimensions} dimensions asked for, but the vectors have {documents.shape[1]}",
@@ -47,56 +47,56 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class FittedVariant:
-    """A variant that can be applied. What comes out is float again, of unit length: any store takes it."""
+    """A variant ready to apply. Its output is float32 of unit length, for any store."""
 
     variant: Variant
     low: Vectors
     high: Vectors
 
     def corpus(self, vectors: VectorRows) -> VectorRows:
-        """All documents, changed as they are read."""
+        """All documents, converted as they are read."""
         if self.variant.precision == "float32" and self.variant.dimensions in (None, vectors.dimensions):
             return vectors
         return vectors.transform(self.documents, self.variant.dimensions or vectors.dimensions)
 
-    def unrounded(self, vectors: VectorRows) -> VectorRows:
-        """All documents in their dimensions, for a store that rounds by itself."""
+    def truncate(self, vectors: VectorRows) -> VectorRows:
+        """Truncated but not quantised, for stores that quantise themselves."""
         return replace(self, variant=Variant(self.variant.dimensions)).corpus(vectors)
 
     def documents(self, vectors: Vectors) -> Vectors:
-        """As they would come back from a store of this precision."""
-        kept = _truncated(vectors, self.variant.dimensions)
+        """Documents as a store of this precision would return them."""
+        kept = _truncate(vectors, self.variant.dimensions)
         match self.variant.precision:
             case "float32":
                 return kept
             case "int8":
-                return unit(self._rounded(kept), "an int8 variant")
+                return unit(self._round(kept), "an int8 variant")
             case "binary":
                 return _signs(kept)
             case _:
                 assert_never(self.variant.precision)
 
     def queries(self, vectors: Vectors) -> Vectors:
-        """Queries stay float against int8 (as stores do it), and become signs against binary: Hamming distance."""
-        kept = _truncated(vectors, self.variant.dimensions)
+        """Queries stay float for int8, as in stores, and become signs for binary (Hamming distance)."""
+        kept = _truncate(vectors, self.variant.dimensions)
         return _signs(kept) if self.variant.precision == "binary" else kept
 
-    def _rounded(self, vectors: Vectors) -> Vectors:
-        """The middle of the step that a value falls into, dimension by dimension."""
+    def _round(self, vectors: Vectors) -> Vectors:
+        """Quantise: the centre of each value's step, by dimension."""
         span = np.where(self.high > self.low, self.high - self.low, 1.0)
         codes = np.clip(np.floor((vectors - self.low) / span * _STEPS), 0, _STEPS)
         return np.asarray(self.low + (codes + 0.5) / _STEPS * span, dtype=np.float32)
 
 
 def _range(documents: Vectors | VectorRows, dimensions: int | None) -> tuple[Vectors, Vectors]:
-    """The smallest and the largest value of each dimension, a block at a time."""
+    """Minimum and maximum of each dimension, computed blockwise."""
     parts = (block for _, block in documents.blocks()) if isinstance(documents, VectorRows) else (documents,)
-    ranges = [(kept.min(axis=0), kept.max(axis=0)) for kept in (_truncated(part, dimensions) for part in parts)]
+    ranges = [(kept.min(axis=0), kept.max(axis=0)) for kept in (_truncate(part, dimensions) for part in parts)]
     return np.min([low for low, _ in ranges], axis=0), np.max([high for _, high in ranges], axis=0)
 
 
-def _truncated(vectors: Vectors, dimensions: int | None) -> Vectors:
-    """The first dimensions, brought to unit length again (Matryoshka models are trained for this)."""
+def _truncate(vectors: Vectors, dimensions: int | None) -> Vectors:
+    """Keep the first dimensions and normalise again, as Matryoshka models are trained for."""
     if dimensions is None or dimensions == vectors.shape[1]:
         return vectors
     return unit(vectors[:, :dimensions], f"{dimensions} of {vectors.shape[1]} dimensions")

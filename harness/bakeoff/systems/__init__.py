@@ -1,6 +1,6 @@
-"""Row types: what a contender can be. One module each: its fields, what it lacks, costs, and how it is made and asked.
+"""Row types, one module each: fields, requirements, dry-run cost, preparation and querying.
 
-Other packages add theirs by an entry point; a line-up names such a row by `system`.
+Extensions and other packages add theirs; a line-up names a foreign one by `system`.
 """
 
 from __future__ import annotations
@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING
 
 from bakeoff_providers.registry import Registry
 
+from bakeoff.core.extensions import collect_entries
+
 if TYPE_CHECKING:
     from bakeoff.systems.base import System
 
 BUILTIN = {
     "dense": "bakeoff.systems.dense:Dense",
-    "tokens": "bakeoff.systems.tokens:Tokens",
     "existing": "bakeoff.systems.existing:ExistingRow",
     "lexical": "bakeoff.systems.lexical:Lexical",
     "retriever": "bakeoff.systems.retriever:RetrieverRow",
     "given": "bakeoff.systems.given:GivenRow",
     "reranked": "bakeoff.systems.reranked:RerankedRow",
     "fused": "bakeoff.systems.fused:Fused",
+    **collect_entries("SYSTEMS"),
 }
 
 SYSTEMS: Registry[System] = Registry("row type", "bakeoff.systems", BUILTIN, given=("label", "name", "unset"))

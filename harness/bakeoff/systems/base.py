@@ -1,4 +1,4 @@
-"""What a row type supplies: its fields, what it lacks, what it would cost, and how it becomes ready to be asked."""
+"""The base of every row type, and the values it exchanges with a run."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ NAMES = ("label", "name", "provider", "ranker", "model")  # settings by whose va
 
 
 class EmbeddedCorpus(NamedTuple):
-    """The corpus in one model's vectors, and the embedder that made them."""
+    """The corpus as vectors of one model, and the embedder that made them."""
 
     embedder: Embedder
     vectors: VectorRows
 
 
 class CorpusVectors(Protocol):
-    """The corpus in chunks and vectors, made once for each embedding."""
+    """Chunks and vectors of the corpus, computed once per embedding."""
 
     def embedder(self, row: EmbeddingRow) -> Embedder:
-        """Its provider behind the cache; embeds nothing yet."""
+        """The row's provider behind the cache. Embeds nothing yet."""
 
     def texts(self, row: EmbeddingRow) -> Sequence[str]:
-        """What is embedded of the corpus: the chunks, or ids where vectors are known by them."""
+        """The texts to embed: chunks, or ids for providers of precomputed vectors."""
 
     def of(self, row: EmbeddingRow) -> EmbeddedCorpus:
         """The vectors of all chunks."""
@@ -60,11 +60,11 @@ class CorpusVectors(Protocol):
         """The chunks that this row searches."""
 
     def warnings_before(self, row: EmbeddingRow) -> list[Fact]:
-        """What will weaken the rows of this embedding, before anything is embedded."""
+        """Warnings about this embedding that are known before embedding."""
 
 
 class RunContext(CorpusVectors, Protocol):
-    """What a run, or a dry run, lends to its rows. `folder` is the line-up's, where files are looked for."""
+    """What a run or a dry run offers its rows. `folder` is the line-up's, for relative paths."""
 
     task: Task
     depth: int
@@ -81,13 +81,13 @@ class RunContext(CorpusVectors, Protocol):
 
     @property
     def own_cache(self) -> VectorCache | None:
-        """Where scores and token vectors are kept."""
+        """The cache of scores and token vectors."""
 
     def cache(self, provider: Provider) -> VectorCache | None:
-        """Where a provider's vectors are kept and looked for."""
+        """The cache of a provider's vectors."""
 
     def place(self, store: Store) -> None:
-        """Puts the indexes of a store where the engine wants them."""
+        """Place a store's indexes as the engine requires."""
 
     def nearest(self, queries: Vectors, vectors: Vectors | VectorRows, k: int) -> tuple[Rows, Similarities]:
         """Exact search by the run's engine."""
@@ -108,7 +108,7 @@ class NotRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
-    """What preparing took and made; None where it does not apply."""
+    """Time and size of preparation; None where not applicable."""
 
     seconds: float
     index_bytes: int | None = None
@@ -119,7 +119,7 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A contender that can be asked. `embedder` is there where queries have to be embedded for it."""
+    """A contender ready for queries. `embedder` is set where it embeds them."""
 
     contender: System
     searcher: Searcher
@@ -129,7 +129,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A contender whose answers are there: in files, by seed, or as rankings from Python."""
+    """A contender with ready answers: files by seed, or rankings from Python."""
 
     contender: System
     files: Mapping[str, Path]
@@ -141,9 +141,9 @@ Ready = Mapping[str, Prepared | Given | NotRun]  # by label
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What rows that share their vectors, or one second stage, would ask for. Tokens and minutes are estimates.
+    """Dry-run figures of rows that share vectors, or of a second stage. Tokens and minutes are estimates.
 
-    `lacks` says that these rows would not run; `warnings` what would weaken them.
+    `lacks`: these rows would not run. `warnings`: what would weaken them.
     """
 
     rows: tuple[str, ...]
@@ -159,7 +159,7 @@ class Plan:
 
 
 class Identity(NamedTuple):
-    """What a result calls a row's parts."""
+    """The names of a row's parts in a result."""
 
     provider: str
     model: str
@@ -168,10 +168,10 @@ class Identity(NamedTuple):
 
 @dataclass(frozen=True)
 class System(Plugin, ABC):
-    """One row of the matrix. `name` is its label without the store; `unset` names variables without which it can't run.
+    """One row of the matrix. `name` is its label without the store; `unset` says which variables are not set.
 
-    `asked` is False where the answers are there already: they are read before anything costs. `embeds_documents` says
-    whether the corpus is embedded for it.
+    `asked` is False for ready answers, which are read before anything is paid for. `embeds_documents`: whether the
+    corpus is embedded for it.
     """
 
     row_type: ClassVar[str]
@@ -184,22 +184,22 @@ class System(Plugin, ABC):
 
     @property
     def names(self) -> set[str]:
-        """What `--contender` and a fusion may call it by."""
+        """Names by which `--contender` and fusions refer to it."""
         return names_of(self.to_dict())
 
     @property
     def made_of(self) -> tuple[str, ...]:
-        """The labels of the rows that it asks."""
+        """Labels of the rows it is built on."""
         return ()
 
     @property
     def local(self) -> bool:
-        """Whether its own part, without the rows that it asks, runs on this machine."""
+        """Whether its own part runs on this machine, not counting the rows it is built on."""
         return True
 
     @property
     def baseline(self) -> bool:
-        """Whether it shows what no model is needed for, and is never advised."""
+        """Whether it is a reference that is never recommended."""
         return False
 
     @property
@@ -209,52 +209,52 @@ class System(Plugin, ABC):
 
     @property
     def shares(self) -> Hashable:
-        """Rows that are equal in this share an embedder and a price."""
+        """Rows with equal keys share an embedder and its cost."""
         return self.label
 
     @property
     def searches(self) -> Hashable:
-        """Rows that are equal in this search the same vectors."""
+        """Rows with equal keys search the same vectors."""
         return self.shares
 
     def unset_variables(self) -> str | None:
-        """The variables that its settings name and that are not set."""
+        """Unset variables that its settings name."""
         return self.unset or missing_variables(json_safe(self.settings()))
 
     def lacks(self) -> str | None:
-        """What keeps it from running here, without asking any server."""
+        """Why it can't run here; makes no request."""
         return self.unset_variables() or self.lacks_parts()
 
     def lacks_parts(self) -> str | None:
-        """Libraries, keys or weights that its parts lack here."""
+        """Missing libraries, keys or weights."""
         return self.missing()
 
     def check(self, run: RunContext) -> None:
-        """Raises InputError for what the line-up has wrong with this row; called before any row is prepared."""
+        """Raise InputError for mistakes in the line-up; called before any row is prepared."""
 
     def try_out(self, run: RunContext) -> None:
-        """What `validate` looks at besides: whether its parts can be made and its servers live. Embeds nothing."""
+        """Further checks of `validate`: parts can be created, servers respond. Embeds nothing."""
 
     def count(self, run: RunContext, ready: Ready) -> Prepared | None:  # noqa: ARG002 - most ask no model
-        """`prepare` up to its paid calls, which a dry run only counts: what can be asked without an index.
+        """`prepare` for a dry run, which only counts paid calls and builds no index.
 
-        None where nothing is asked of a model.
+        None where no model is called.
         """
         return None
 
     def plan(self, run: RunContext, rows: tuple[str, ...]) -> Plan | None:  # noqa: ARG002
-        """What was counted for these rows, which share it."""
+        """The counts for these rows, which share their calls."""
         return None
 
     @abstractmethod
     def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared | Given:
-        """Ready to be asked, or a reason in an exception, which costs this row alone.
+        """Make the row ready for queries. An exception fails this row alone.
 
-        `scratch` is a folder for this row alone, not yet made; `ready` has the rows before it.
+        `scratch` is a folder of its own, not yet created; `ready` has the earlier rows.
         """
 
     def to_dict(self) -> dict[str, Any]:
-        """As results store it, without empty settings. Every row has a variant there, if only the plain one."""
+        """As results store it, without empty settings but always with a variant."""
         own = self.settings()
         if self.row_type not in SYSTEMS.builtin:
             own = {"system": self.row_type, "options": own}
@@ -262,14 +262,14 @@ class System(Plugin, ABC):
         return {key: json_safe(value) for key, value in stored.items() if value not in ("", {}, None)}
 
     def settings(self) -> dict[str, Any]:
-        """The fields of its type; objects from Python are left out."""
+        """The fields of its type, without Python objects."""
         common = {"label", "name", "unset", "live"}
         return {one.name: getattr(self, one.name) for one in dataclasses.fields(self) if one.name not in common}
 
 
 @dataclass(frozen=True)
 class FieldRow(System):
-    """A row that reads documents by one field, or by title and text where none is named."""
+    """A row that reads one field of documents, by default title and text."""
 
     field: str = dataclasses.field(default="", kw_only=True)
 
@@ -282,29 +282,29 @@ class ChunkedRow(FieldRow):
 
 
 class _Parts(Searcher):
-    """Asks the parts of a row, in a dry run: there is nothing to fuse or to rerank."""
+    """Asks a row's parts in a dry run, without fusing or reranking."""
 
     def __init__(self, parts: Sequence[Searcher]) -> None:
         self._parts = parts
 
     def ask(self, query: Query) -> Answer:
-        """No document."""
+        """An empty ranking."""
         for part in self._parts:
             part.ask(query)
         return Answer(Ranking((), ()), 0)
 
     def begin_round(self, number: int) -> None:
-        """Its parts are asked in it."""
+        """Passed on to its parts."""
         for part in self._parts:
             part.begin_round(number)
 
 
 def count_parts(row: System, ready: Ready) -> Prepared | None:
-    """For rows that are made of others; None where no part asks a model."""
+    """`count` of rows built on others; None where no part calls a model."""
     parts = [part.searcher for label in row.made_of if isinstance(part := ready.get(label), Prepared)]
     return Prepared(row, _Parts(parts), Build(seconds=0.0)) if parts else None
 
 
 def names_of(row: Mapping[str, Any]) -> set[str]:
-    """What a row, as a line-up or a result describes it, may be called by."""
+    """The names that a row goes by in a line-up or a result."""
     return {row[key] for key in NAMES if row.get(key)}

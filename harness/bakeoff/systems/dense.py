@@ -1,4 +1,4 @@
-"""A provider's vectors in a store, searched by vectors, or by words as well where the store can."""
+"""Embeddings in a vector store, with hybrid search where the store has it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HYBRID = "hybrid"
 
 @dataclass(frozen=True)
 class Dense(StoreRow):
-    """Embeds the corpus, or takes its vectors from a row that has the same, and builds the store."""
+    """Embeds the corpus, or reuses vectors of another row, and builds the store."""
 
     row_type: ClassVar[str] = "dense"
 
@@ -46,17 +46,13 @@ class Dense(StoreRow):
 
     @property
     def searches(self) -> Hashable:
-        """Its vectors, cut and rounded as its variant says."""
+        """Its vectors in its variant's dimensions and precision."""
         return self.shares, str(self.variant)
 
-    def lacks_store(self) -> str | None:
-        """Its library, its address or its key."""
-        return STORES.get(self.store).missing(**self.filled_store_options())
-
     def check(self, run: RunContext) -> None:
-        """Makes the provider, which checks its options, and compares the dimensions that both sides name.
+        """Create the provider, which checks its options, and compare dimensions.
 
-        What is wrong is said before what is missing here: a key would not help.
+        A mistake is reported before a missing key, which would not help.
         """
         try:
             card = run.embedder(self).provider.card
@@ -75,28 +71,28 @@ class Dense(StoreRow):
             )
 
     def try_out(self, run: RunContext) -> None:
-        """The index that these options describe, and the provider's own server."""
+        """Checks the index options and the provider's server."""
         if self.lacks():
             return
         provider = run.embedder(self).provider
         store, documents = STORES.get(self.store), len(run.index(self).chunks)
         dimensions = self.variant.dimensions or provider.card.dimensions
-        held = store.holding(self.variant.precision, self.filled_store_options())
+        held = store.holding(self.variant.precision, self.fill_store_options())
         store.check(dimensions=dimensions, documents=documents, **held.options)
         provider.ready()
 
     def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared:  # noqa: ARG002
-        """A store that fails costs its row."""
+        """Embed, fill and build; a store that fails fails its row."""
         index = run.index(self)
         missing = self.lacks_store()
         if missing and not run.offline:
             raise Unavailable(missing)
         embedder, whole = run.of(self)
-        variant = self.variant.fitted(whole)
+        variant = self.variant.fit(whole)
         vectors = variant.corpus(whole)
         dimensions = vectors.dimensions
         scratch.mkdir()
-        held = STORES.get(self.store).holding(self.variant.precision, self.filled_store_options())
+        held = STORES.get(self.store).holding(self.variant.precision, self.fill_store_options())
         hybrid = {"search": self.search} if self.search else {}
         store = STORES.create(self.store, dimensions=dimensions, folder=scratch, **held.options, **hybrid)
         run.place(store)
@@ -111,7 +107,7 @@ class Dense(StoreRow):
                     each = Variant(dimensions, held.precision).bytes_each(dimensions)
                     check_free_space(scratch, int(each * len(vectors)), "vectors")
                 # An engine with bytes of its own makes them from the vectors; others get what such bytes stand for.
-                stored = variant.unrounded(whole) if held.precision == "int8" else vectors
+                stored = variant.truncate(whole) if held.precision == "int8" else vectors
                 if isinstance(store, HybridStore) and hybrid:
                     added = _fill(store, index, stored)
                 else:
@@ -130,7 +126,7 @@ class Dense(StoreRow):
             index_bytes=index_bytes,
             dimensions=dimensions,
             vector_bytes=Variant(dimensions, held.precision).bytes_each(dimensions),
-            notes=tuple(note for note in (held.note, store.left_out_note()) if note),
+            notes=tuple(note for note in (held.note, store.note_left_out()) if note),
         )
         return Prepared(self, searcher, build, embedder)
 
@@ -147,7 +143,7 @@ class DenseSearcher(EmbeddingSearcher):
     _compared: frozenset[str] | None = field(default=None, init=False)  # queries that are searched exactly; None: all
 
     def prefetch(self, queries: Sequence[Query]) -> None:
-        """Also draws the queries on which an exact store is held to its word."""
+        """Also draws the queries on which an exact store is checked."""
         EmbeddingSearcher.prefetch(self, queries)
         if self.exact:
             drawn = sample(queries, len(self.vectors) * self.vectors.shape[1], self.index.depth)
@@ -166,26 +162,26 @@ class DenseSearcher(EmbeddingSearcher):
 
     @property
     def exact(self) -> bool:
-        """As the store says of itself."""
+        """As the store declares."""
         return self.store.capabilities.exact
 
     def exact_search(self) -> ExactRankings | None:
-        """Over what the store holds, with the vectors that it was asked with."""
+        """Over the store's vectors, with the query vectors it got."""
         return ExactSearch(self.index, dict(self._query_vectors), self.vectors, self.nearest)
 
     def close(self) -> None:
-        """The store goes; vectors and provider are shared with other rows."""
+        """Discard the store. Vectors and provider are shared with other rows."""
         self.store.discard()
 
 
 @dataclass(slots=True)
 class HybridSearcher(DenseSearcher):
-    """A store that ranks by words and by vectors in one query: there is no exact search to hold it to."""
+    """Hybrid search in the store. No exact search defines its right answer."""
 
     store: HybridStore
 
     def ask(self, query: Query) -> Answer:
-        """Embeds, searches by both, ranks by the store's own fusion."""
+        """Embeds, then ranks by the store's own fusion."""
         found = self._vector(query)
         vector, text = self.variant.queries(found.vector[None])[0], self.index.texts.get(query.item, query.text)
 
@@ -199,7 +195,7 @@ class HybridSearcher(DenseSearcher):
 
     @property
     def exact(self) -> bool:
-        """What a fusion should find is not defined by vectors alone."""
+        """Vectors alone do not define the right answer of a fusion."""
         return False
 
     def exact_search(self) -> ExactRankings | None:
@@ -212,7 +208,7 @@ class HybridSearcher(DenseSearcher):
 
 
 def _fill(store: HybridStore, index: Index, vectors: VectorRows) -> int:
-    """Adds all chunks with their texts; the nanoseconds that the store took, without reading the blocks."""
+    """Add all chunks with their texts; returns the nanoseconds spent in the store."""
     if len(vectors) > BLOCK:
         store.expect(len(vectors), lambda count: vectors[np.linspace(0, len(vectors) - 1, count).astype(np.int64)])
     nanoseconds, has_fields = 0, bool(index.metadata)

@@ -1,4 +1,4 @@
-"""Rows whose queries are embedded by a provider: what they share, whatever holds the documents."""
+"""What all rows with embedded queries share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import ModelCard, Provider, Role, Vectors
 from bakeoff_providers.errors import Unavailable
 from bakeoff_providers.keys import fill_in
+from bakeoff_providers.needs import Plugin
 from bakeoff_providers.own import Own
+from bakeoff_providers.registry import Registry
 
 from bakeoff.calls.budget import estimate_tokens
 from bakeoff.core.clock import SAMPLES_FOR
@@ -26,6 +28,7 @@ from bakeoff.embedding.counting import CountingEmbedder
 from bakeoff.embedding.embed import Embedder, TimedVector
 from bakeoff.search.answer import Answer, Searcher, Timed
 from bakeoff.search.index import Index
+from bakeoff.search.stores import STORES
 from bakeoff.systems.base import Build, ChunkedRow, Identity, Plan, Prepared, Ready, RunContext
 
 TIMED_PAID = SAMPLES_FOR[95] + 1  # queries that a paid provider is asked one by one: a p95, and the cold call
@@ -37,7 +40,7 @@ ENOUGH = 1.0  # seconds of embedding that tell the pace
 
 @dataclass(frozen=True)
 class EmbeddingRow(ChunkedRow):
-    """A row of a provider. `live` is a function or an object from Python in place of a provider that is named."""
+    """A row of a provider. `live` is a Python function or object in its place."""
 
     embeds_documents: ClassVar[bool] = True
     per_token: ClassVar[bool] = False  # a vector for each token, which is compared by MaxSim
@@ -50,7 +53,7 @@ class EmbeddingRow(ChunkedRow):
 
     @property
     def local(self) -> bool:
-        """By the provider's class; one that was asked knows better."""
+        """By the provider's class."""
         return PROVIDERS.get(self.provider).local
 
     @property
@@ -60,13 +63,13 @@ class EmbeddingRow(ChunkedRow):
 
     @property
     def identity(self) -> Identity:
-        """A function of one's own is called by its name."""
+        """A user's function goes by its name."""
         default = PROVIDERS.get(self.provider).default_model or self.options.get("function", "")
         return Identity(self.provider, self.model or default or self.name, self.store)
 
     @property
     def shares(self) -> Hashable:
-        """Its vectors: provider, model, field, and all that changes them."""
+        """Provider, model, field and everything else that changes its vectors."""
         options = msgspec.json.encode(json_safe(dict(sorted(self.options.items())))).decode()
         if self.live is not None:
             options += f" #{id(self.live)}"
@@ -75,24 +78,24 @@ class EmbeddingRow(ChunkedRow):
         return self.provider, self.model, self.field, options + (" tokens" if self.per_token else "")
 
     def create(self, folder: Path) -> Provider:
-        """Its provider; files that its options name are looked for beside the line-up."""
+        """Create its provider; paths in options are relative to the line-up."""
         if self.unset:
             raise Unavailable(self.unset)
-        options = resolve_paths(self.provider, self._filled_options(), folder)
+        options = resolve_paths(self.provider, self._fill_options(), folder)
         if isinstance(self.live, Provider):
             return self.live
         if self.live is not None:
             options["target"] = self.live
         return PROVIDERS.create(self.provider, **({"model": self.model} if self.model else {}), **options)
 
-    def _filled_options(self) -> dict[str, Any]:
+    def _fill_options(self) -> dict[str, Any]:
         """With the environment's values; code of one's own fills in what it gets, as its cache key must not hold it."""
         own = issubclass(PROVIDERS.get(self.provider), Own)
         declared = {option.name for option in PROVIDERS.options(self.provider)} if own else set(self.options)
         return {key: fill_in(value, secret=False) if key in declared else value for key, value in self.options.items()}
 
     def lacks_parts(self) -> str | None:
-        """Of the provider and of the store at once."""
+        """Those of the provider and of the store."""
         if self.chunking and (reason := self.chunking.missing()):
             return reason
         adapter = PROVIDERS.get(self.provider)
@@ -104,7 +107,7 @@ class EmbeddingRow(ChunkedRow):
         return None
 
     def count(self, run: RunContext, ready: Ready) -> Prepared:  # noqa: ARG002
-        """The corpus, where it is embedded for this row; then the queries can be asked for."""
+        """Count the corpus where it is embedded, then prepare to count queries."""
         if self.embeds_documents:
             run.of(self)
         searcher = EmbeddedQueries(run.embedder(self), run.index(self))
@@ -114,7 +117,7 @@ class EmbeddingRow(ChunkedRow):
         return Prepared(self, searcher, Build(seconds=0.0), searcher.embedder)
 
     def plan(self, run: RunContext, rows: tuple[str, ...]) -> Plan:
-        """What all rows that share these vectors would ask for. A model whose weights are here embeds a few texts."""
+        """Figures of all rows that share these vectors. A local model embeds a few texts, to estimate its pace."""
         embedder = run.embedder(self)
         assert isinstance(embedder, CountingEmbedder)
         provider, usage, lacking = embedder.provider, embedder.usage, self.lacks() or ""
@@ -145,16 +148,28 @@ class EmbeddingRow(ChunkedRow):
 class StoreRow(EmbeddingRow):
     """A row whose vectors go into a store that is built for it."""
 
+    default_store: ClassVar[str] = ""  # where a line-up names none
+
     store_options: dict[str, Any] = field(default_factory=dict, kw_only=True)
 
-    def filled_store_options(self) -> dict[str, Any]:
-        """With the environment's values, which no result may hold."""
+    @classmethod
+    def stores(cls) -> Registry[Any]:
+        """The stores that it may be built in."""
+        return STORES
+
+    def lacks_store(self) -> str | None:
+        """Its library, its address or its key."""
+        store: type[Plugin] = self.stores().get(self.store)
+        return store.missing(**self.fill_store_options())
+
+    def fill_store_options(self) -> dict[str, Any]:
+        """Options with values from the environment, which no result may hold."""
         return {key: fill_in(value, secret=False) for key, value in self.store_options.items()}
 
 
 @dataclass(slots=True)
 class EmbeddingSearcher(Searcher):
-    """What needs vectors of the queries: which of them are timed, and which are fetched in one go."""
+    """Embeds queries: a few one by one and timed, the rest in bulk."""
 
     embedder: Embedder
     index: Index
@@ -162,14 +177,14 @@ class EmbeddingSearcher(Searcher):
     _items: set[str] = field(default_factory=set, init=False)  # texts among them whose vectors are the store's own
 
     def set_item_vector(self, item: str, vector: Vectors) -> None:
-        """An item that is one chunk has its vector already: asking for it again would only cost."""
+        """Reuse the stored vector of an item that is one chunk."""
         text = item if self.embedder.provider.by_id else self.index.texts[item]
         self._vectors[text] = vector
         self._items.add(text)
 
     def prefetch(self, queries: Sequence[Query]) -> None:
-        """All but the first few, untimed: nobody wants to wait for 300 requests for a latency."""
-        rest = queries[timed_alone(self.embedder) :]
+        """Embed all but the first few in bulk, untimed."""
+        rest = queries[count_timed_alone(self.embedder) :]
         for role in Role:
             texts = [self._query_text(query) for query in rest if _role(query) is role]
             texts = [text for text in texts if text not in self._vectors]
@@ -188,7 +203,7 @@ class EmbeddingSearcher(Searcher):
         return self.embedder.embed_timed(text, _role(query))
 
     def _answer(self, query: Query, ranking: Ranking, search_ns: int, found: TimedVector) -> Answer:
-        """With what is known of the embedding's time; an item needs no embedding."""
+        """Adds the embedding's time where known; an item needs no embedding."""
         if found.nanoseconds is not None or self._query_text(query) in self._items:
             return Answer(ranking, search_ns, found.nanoseconds)
         timed = Timed.EARLIER if found.kept else Timed.NEVER
@@ -201,31 +216,31 @@ class EmbeddingSearcher(Searcher):
 
 
 class EmbeddedQueries(EmbeddingSearcher):
-    """Asks for the queries' vectors alone: there is no index in a dry run."""
+    """Embeds queries only, for a dry run without an index."""
 
     def ask(self, query: Query) -> Answer:
-        """No document."""
+        """An empty ranking."""
         return self._answer(query, Ranking((), ()), 0, self._vector(query))
 
 
 def resolve_paths(provider: str, options: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The options, with relative paths of files taken from this folder."""
+    """Options with relative paths resolved against this folder."""
     paths = PROVIDERS.get(provider).paths
     return {key: str(folder / Path(value).expanduser()) if key in paths else value for key, value in options.items()}
 
 
-def timed_alone(embedder: Embedder) -> int:
-    """How many queries are asked one by one, for the sake of their latency."""
+def count_timed_alone(embedder: Embedder) -> int:
+    """Number of queries embedded one by one, to time them."""
     return TIMED_FREE if embedder.asks_anew else max(TIMED_PAID, embedder.time_hosted)
 
 
 def _role(query: Query) -> Role:
-    """An item is compared as what it is, a document: its vector is the one in the store."""
+    """An item is embedded as a document, so that its vector is the stored one."""
     return Role.DOCUMENT if query.item else Role.QUERY
 
 
 def _minutes(tokens: float, requests: int, card: ModelCard) -> float | None:
-    """The time that the known rate limits alone would take; None where none is known."""
+    """Minutes under the known rate limits; None where none is known."""
     waits = []
     if card.requests_per_minute:
         waits.append(requests / card.requests_per_minute)
@@ -237,7 +252,7 @@ def _minutes(tokens: float, requests: int, card: ModelCard) -> float | None:
 def seconds_per_text(
     provider: Provider, texts: Sequence[str], clock: Callable[[], float] = time.perf_counter
 ) -> float | None:
-    """By embedding some of these, few at first, until they took long enough: a text takes what its tokens take.
+    """Measured on a growing sample of these texts, in proportion to their tokens.
 
     None where there is nothing to try it with. Only a model whose own tokenizer is here has its weights here: a
     function of somebody's may ask a paid service.

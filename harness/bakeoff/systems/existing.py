@@ -1,4 +1,4 @@
-"""An index that exists: opened for reading, its dimension and its documents compared with the task."""
+"""Existing indexes: opened read-only and compared with the task."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAMED = 5  # documents that a note lists before it only counts
 
 @dataclass(frozen=True)
 class ExistingRow(EmbeddingRow):
-    """Embeds the queries alone, and writes nothing. `existing` says how to read the index."""
+    """Embeds queries only and writes nothing. `existing` says how to read the index."""
 
     row_type: ClassVar[str] = "existing"
     embeds_documents: ClassVar[bool] = False
@@ -61,7 +61,7 @@ class ExistingRow(EmbeddingRow):
                 raise InputError(f"{provider.name} learns from the documents, which are not embedded here")
 
     def try_out(self, run: RunContext) -> None:
-        """Opens the index and looks at its dimension and its documents."""
+        """Open the index; check its dimension and documents."""
         if self.lacks():
             return
         card = run.embedder(self).provider.card
@@ -73,7 +73,7 @@ class ExistingRow(EmbeddingRow):
             existing.close()
 
     def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared:  # noqa: ARG002
-        """Opens the index and looks at what it holds."""
+        """Open the index and check its content."""
         if reason := self.lacks():
             raise Unavailable(reason)
         embedder = run.embedder(self)
@@ -93,16 +93,16 @@ class ExistingRow(EmbeddingRow):
 
 @dataclass(slots=True)
 class ExistingSearcher(EmbeddingSearcher):
-    """Documents by their best entry; those that the task lacks have no place in the ranking."""
+    """Ranks documents by their best entry; documents outside the task are dropped."""
 
     existing: ExistingIndex
     depth: int
     _short: set[str] = field(default_factory=set, init=False)  # queries that the index answered with too few entries
 
     def ask(self, query: Query) -> Answer:
-        """Asks for more entries while chunks of the same documents, or foreign ones, keep the list short.
+        """Requests more entries while duplicates and foreign documents leave the list short.
 
-        The time is that of the search which was enough: an application would know how far to look.
+        Only the last, sufficient search is timed: an application would know its depth.
         """
         found = self._vector(query)
         vector = found.vector
@@ -124,7 +124,7 @@ class ExistingSearcher(EmbeddingSearcher):
         return len(self._short)
 
     def close(self) -> None:
-        """The index is left as it was."""
+        """Close the index, unchanged."""
         self.existing.close()
 
     def _search(self, vector: Vectors, size: int) -> tuple[Hits, int]:
@@ -133,7 +133,7 @@ class ExistingSearcher(EmbeddingSearcher):
     def _ranking(self, hits: Hits, query: Query) -> Ranking:
         filters = conditions(query.where) if query.where else ()
         best: dict[str, float] = {}
-        known = self.index.known(hits.ids)
+        known = self.index.find_known(hits.ids)
         for document, score in zip(hits.ids, hits.scores, strict=True):
             if np.isnan(score):
                 raise StoreError(f"the index answered NaN as the score of {document!r}")
@@ -153,7 +153,7 @@ def _check_dimensions(existing: ExistingIndex, dimensions: int | None, model: st
 
 
 def _notes(existing: ExistingIndex, task: Task) -> list[Fact]:
-    """What the index lacks of the task, and what it has besides."""
+    """Documents that only the task or only the index has."""
     held = existing.documents()
     lacking = [document.id for document in task.documents if document.id not in held]
     if len(lacking) == len(task.documents):

@@ -1,6 +1,6 @@
-"""What goes wrong with one contender costs its own row: the reason is kept, and the log has the traceback.
+"""Failures of one contender fail its row alone. The row keeps the reason, the log the traceback.
 
-What a result has beyond its figures is an addition: a fault there costs the addition, never what was paid for.
+A failure in an addition to the figures, such as a table, loses that addition alone.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ log = logging.getLogger(__name__)
 
 
 class AdapterFailed(BakeoffError):
-    """A provider, store, ranker or fusion raised what none of them should: its text is the row's reason."""
+    """An unexpected exception in an adapter; its text is the row's reason."""
 
 
 @contextmanager
 def adapter_work() -> Iterator[None]:
-    """Around calls into adapters: whatever they raise becomes the reason of a row."""
+    """Wraps calls into adapters: any exception becomes a row's reason."""
     try:
         yield
     except InputError as error:
@@ -42,7 +42,7 @@ def adapter_work() -> Iterator[None]:
 
 
 def attempt(contender: System, step: Callable[[], T]) -> T | NotRun:
-    """The step's value, or why this contender has none."""
+    """The value of a step, or the contender as not run."""
     try:
         return step()
     except BaseException as error:
@@ -58,7 +58,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def failure_of(error: BaseException) -> Failure:
-    """The error's parts, without secrets; of a failure in an adapter, those of its cause."""
+    """The error's parts, without secrets. For AdapterFailed, those of its cause."""
     if isinstance(error, AdapterFailed) and error.__cause__ is not None:
         error = error.__cause__
     name = type(error).__name__
@@ -87,13 +87,13 @@ Part = Literal[
 
 
 class Additions:
-    """Makes one addition after the other and keeps a warning of each that failed."""
+    """Computes additions and keeps a warning for each that fails."""
 
     def __init__(self) -> None:
         self.warnings: list[Fact] = []
 
-    def made(self, part: Part, make: Callable[[], T], otherwise: T) -> T:
-        """What `make` answers, or `otherwise` where it fails."""
+    def attempt(self, part: Part, make: Callable[[], T], otherwise: T) -> T:
+        """The result of `make`, or `otherwise` where it fails."""
         try:
             return make()
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Several rows made one by fusing their rankings."""
+"""Fusion of several rows' rankings."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Fused(System):
         return self.fusion.of
 
     def count(self, run: RunContext, ready: Ready) -> Prepared | None:  # noqa: ARG002
-        """What its parts ask for, once more."""
+        """The calls of its parts, again."""
         return count_parts(self, ready)
 
     def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared:  # noqa: ARG002
-        """A fusion can only run where all of its parts can be asked."""
+        """Needs all of its parts."""
         rows = [ready[label] for label in self.fusion.of]
         parts = [row for row in rows if isinstance(row, Prepared)]
         if len(parts) < len(rows):
@@ -48,14 +48,14 @@ class Fused(System):
 
 @dataclass(slots=True)
 class FusedSearcher(Searcher):
-    """Asks every part and fuses: it takes the time of all of them, so its row is as slow as it would really be."""
+    """Asks every part and fuses. Its time is the sum of theirs."""
 
     parts: Sequence[Searcher]
     fusion: Fusion
     depth: int
 
     def ask(self, query: Query) -> Answer:
-        """One after the other; the fusing counts as search."""
+        """Parts in sequence; fusing counts as search."""
         answers = [part.ask(query) for part in self.parts]
         rankings, fusion = [answer.ranking for answer in answers], self.fusion
         fused, fuse_ns = time_call(lambda: fuse(rankings, fusion))
@@ -70,12 +70,12 @@ class FusedSearcher(Searcher):
         )
 
     def begin_round(self, number: int) -> None:
-        """Its parts are asked in it."""
+        """Passed on to its parts."""
         for part in self.parts:
             part.begin_round(number)
 
 
 def _sum(kept: Sequence[CallTime], embed_ns: int) -> CallTime:
-    """All calls together, those of this run included: as old as the oldest."""
+    """The sum of several call times; its date is the oldest."""
     machines = " and ".join(dict.fromkeys(time.machine for time in kept))
     return CallTime(sum(time.nanoseconds for time in kept) + embed_ns, min(time.at for time in kept), machines)

@@ -1,4 +1,4 @@
-"""Answers that were made elsewhere: in files, or from Python."""
+"""Ready answers, from files or from Python."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bakeoff.systems.base import Given, Ready, RunContext, System
 
 @dataclass(frozen=True)
 class GivenRow(System):
-    """One file, or one for each seed, which the kind of task reads; `live` are scores by query and document."""
+    """One file, or one per seed, read by the kind of task. `live` are scores by query and document."""
 
     row_type: ClassVar[str] = "given"
     asked: ClassVar[bool] = False
@@ -25,20 +25,20 @@ class GivenRow(System):
     live: Any = field(default=None, repr=False, compare=False, kw_only=True)
 
     def check(self, run: RunContext) -> None:
-        """All files are there."""
+        """All files exist."""
         for file in self.answers.values():
             if not (run.folder / file).is_file():
                 raise InputError("no such file", file=run.folder / file, remedy="check the path")
 
     def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Given:  # noqa: ARG002
-        """Nothing to prepare but the paths."""
+        """Resolve the paths."""
         if self.live is not None:
             return Given(self, {}, rankings_of(self.live, run.task))
         return Given(self, {seed: run.folder / file for seed, file in self.answers.items()})
 
 
 def rankings_of(runs: Mapping[str, Mapping[str, float]], task: Task) -> dict[str, Ranking]:
-    """Scores by query and document, as ranx and BEIR hold them; ids that the task lacks are refused."""
+    """Rankings from scores by query and document, as in ranx and BEIR. Unknown ids are refused."""
     queries, documents = {query.id: query for query in task.queries}, {document.id for document in task.documents}
     rankings = {}
     for query, scores in runs.items():

@@ -1,4 +1,4 @@
-"""A ranker that compares words and needs neither vectors nor a store."""
+"""Lexical rankers, without vectors or stores."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Lexical(ChunkedRow):
         return Identity(self.ranker, self.ranker)
 
     def lacks_parts(self) -> str | None:
-        """Of the way to cut, and of the ranker."""
+        """Those of the chunker and of the ranker."""
         return (self.chunking and self.chunking.missing()) or RANKERS.get(self.ranker).missing()
 
     def check(self, run: RunContext) -> None:  # noqa: ARG002
@@ -46,7 +46,7 @@ class Lexical(ChunkedRow):
             self._create()
 
     def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared:  # noqa: ARG002
-        """Its index lives in memory and has no size on disk."""
+        """Index in memory; it has no size on disk."""
         if reason := self.lacks():
             raise Unavailable(reason)
         index = run.index(self)
@@ -62,13 +62,13 @@ class Lexical(ChunkedRow):
 
 @dataclass(slots=True)
 class LexicalSearcher(Searcher):
-    """A ranker that needs no vectors. What shares no word with the query follows what does, with score 0, by id."""
+    """Ranks by words. Documents without a match follow with score 0, by id."""
 
     ranker: Ranker
     index: Index
 
     def ask(self, query: Query) -> Answer:
-        """Searches, ranks. Which documents pass its filter is found before the time counts."""
+        """Searches and ranks. The filter is evaluated before timing starts."""
         size = self.index.fetch_size(excluding=query.excluded)
         passing = self.index.passing(conditions(query.where)).tolist() if query.where else None
         allowed = None if passing is None else {self.index.ids[row] for row in passing}
@@ -77,13 +77,13 @@ class LexicalSearcher(Searcher):
         return Answer(ranking.fill(self._candidates(query, passing), self.index.depth), search_ns)
 
     def _candidates(self, query: Query, passing: list[int] | None) -> Iterator[str]:
-        """All that may be ranked, by id: without them a ranker that matches little is below a random order."""
+        """All rankable documents by id, to pad rankings: else few matches would score below random."""
         owners = self.index.owners
         documents = self.index.documents if passing is None else sorted({owners[row] for row in passing})
         return (document for document in documents if document != query.excluded)
 
     def _search(self, query: Query, k: int, allowed: set[str] | None) -> Hits:
-        """Rankers know no filters: where there is one, all are ranked and those that pass are kept."""
+        """Rankers have no filters: rank everything, then filter."""
         text = self.index.texts.get(query.item, query.text)
         if allowed is None:
             return self.ranker.search(text, k)

@@ -26,14 +26,14 @@ from bakeoff.embedding.corpus_chunks import TextsById, WholeTexts, in_blocks
 from bakeoff.embedding.space import Space
 from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.search.answer import Answer, Searcher, Timed
-from bakeoff.search.rerankers import RERANKERS, Reranker, checked
+from bakeoff.search.rerankers import RERANKERS, Reranker, check_scores
 from bakeoff.systems.base import FieldRow, Identity, Plan, Prepared, Ready, RunContext, count_parts
 from bakeoff.systems.failures import adapter_work, reason_of
 
 
 @dataclass(slots=True)
 class RerankedSearcher(Searcher):
-    """The latency of each stage is kept apart. A hosted model is asked once for each pair; a local one every time."""
+    """Times each stage separately. A hosted model scores each pair once, a local one every time."""
 
     first: Searcher
     reranker: Reranker
@@ -59,11 +59,11 @@ class RerankedSearcher(Searcher):
 
     @property
     def searches(self) -> int:
-        """Calls that are paid for, now or when the scores were bought."""
+        """Paid calls, of this run and of earlier ones."""
         return self.usage.answered + self._earlier
 
     def ask(self, query: Query) -> Answer:
-        """Only the call to the reranker is timed as its stage; scores from the cache have no time."""
+        """Times the reranker's call alone; cached scores have no time."""
         answer = self.first.ask(query)
         candidates = answer.ranking.ids[: self.depth]
         if not candidates:
@@ -87,7 +87,7 @@ class RerankedSearcher(Searcher):
         return replace(answer, ranking=ranking, timed=timed, kept_rerank=kept)
 
     def begin_round(self, number: int) -> None:
-        """What is asked before the first is no sample of a warm call."""
+        """Calls before the first round are not warm samples."""
         self._round = number
         self.first.begin_round(number)
 
@@ -101,7 +101,7 @@ class RerankedSearcher(Searcher):
         self.reranker.close()
 
     def _scores(self, query: str, documents: Sequence[str]) -> tuple[list[float], int | None]:
-        """Pairs that a hosted model scored before are not paid for again; a time is that of all pairs, or none."""
+        """Never pays twice for a pair. A time is returned only where all pairs were sent."""
         service = self._service(query)
         if self.reranker.local:
             self._account.add(Usage(asked=len(documents)))
@@ -132,7 +132,7 @@ class RerankedSearcher(Searcher):
         self._memory.update(zip((key.tobytes() for key in keys), scores[:, 0].tolist(), strict=True))
 
     def _remember_kept(self, query: str, pairs: Request) -> int:
-        """How many new scores the cache has, with their tokens; where no server counted, those are an estimate."""
+        """Take scores from the cache; returns their number. Tokens that no server counted are estimated."""
         pairs = self._unknown(pairs)
         if self.space is None or not pairs.texts:
             return 0
@@ -140,13 +140,13 @@ class RerankedSearcher(Searcher):
         if kept.texts:
             tokens = self.space.tokens_of(places[places >= 0])
             unknown = list(compress(kept.texts, tokens == 0))
-            about = float(tokens.sum(dtype=np.float64)) + _estimated(query, unknown)
+            about = float(tokens.sum(dtype=np.float64)) + _estimate_tokens(query, unknown)
             self._account.add(Usage(tokens=about, estimated=bool(unknown)))
             self._remember(query, kept.texts, self.space.take(places[places >= 0]))
         return len(kept.texts)
 
     def _service(self, query: str) -> Service[Vectors]:
-        """One call for all candidates of a query; its scores are kept as vectors of one dimension."""
+        """One call per query; scores are cached as one-dimensional vectors."""
         reranker = self.reranker
 
         def send(documents: list[str]) -> Sent:
@@ -157,15 +157,15 @@ class RerankedSearcher(Searcher):
             name=reranker.model,
             local=reranker.local,
             lacks=lambda _: f"the scores of {reranker.model} are",
-            estimate=lambda documents: (_estimated(query, documents), 0.0),
+            estimate=lambda documents: (_estimate_tokens(query, documents), 0.0),
             price=lambda tokens: 0.0 if reranker.local else reranker.cost(tokens[0], 1),
             send=send,
-            read=lambda answer, documents: np.array([checked(answer, documents, reranker.model).scores], np.float32).T,
+            read=lambda answer, texts: np.array([check_scores(answer, texts, reranker.model).scores], np.float32).T,
         )
 
 
-def _estimated(query: str, documents: Sequence[str]) -> float:
-    """Tokens of these pairs: a server reads the query with each document."""
+def _estimate_tokens(query: str, documents: Sequence[str]) -> float:
+    """Tokens of these pairs; the query counts once per document."""
     return len(documents) * estimate_tokens([query]) + estimate_tokens(documents)
 
 
@@ -175,7 +175,7 @@ def _call_key(query: str, documents: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rerank:
-    """Whose candidates, how many of them, and by which model."""
+    """The first stage, the depth, and the reranker."""
 
     of: str
     provider: str
@@ -186,7 +186,7 @@ class Rerank:
 
 @dataclass(frozen=True)
 class RerankedRow(FieldRow):
-    """Asks the row that it is put on, then the reranker, which reads the field that this row searches."""
+    """Asks its first stage, then the reranker, which reads the same field."""
 
     row_type: ClassVar[str] = "reranked"
 
@@ -212,16 +212,16 @@ class RerankedRow(FieldRow):
         return RERANKERS.get(self.rerank.provider).missing(**fill_in(self.rerank.options, secret=False))
 
     def check(self, run: RunContext) -> None:
-        """Makes the reranker, which checks its options and finds its files."""
+        """Create the reranker, which checks its options and files."""
         if not self.lacks():
             self._create(run.folder).close()
 
     def count(self, run: RunContext, ready: Ready) -> Prepared | None:  # noqa: ARG002
-        """What its first stage asks for, once more."""
+        """The calls of its first stage, again."""
         return count_parts(self, ready)
 
     def plan(self, run: RunContext, rows: tuple[str, ...]) -> Plan:
-        """As if nothing were cached: which pairs there will be only the first stage can tell."""
+        """An upper bound without the cache, as only the first stage determines the pairs."""
         task = run.task
         try:
             reranker = self._create(run.folder)
@@ -242,7 +242,7 @@ class RerankedRow(FieldRow):
         return Plan(rows, pairs, 0, tokens, len(task.queries), usd, None, note, bool(lacking))
 
     def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared:  # noqa: ARG002
-        """It can only run where its first stage can be asked."""
+        """Needs its first stage."""
         if (reason := self.lacks()) and not run.offline:
             raise Unavailable(reason)
         first, documents = ready[self.rerank.of], run.task.documents
@@ -268,7 +268,7 @@ class RerankedRow(FieldRow):
         return Prepared(self, searcher, build, first.embedder)
 
     def _create(self, folder: Path) -> Reranker:
-        """With its options; files are beside the line-up, and a name that is no file there stays a name."""
+        """Create the reranker. Paths are relative to the line-up; a name that is no file stays a name."""
         rerank = self.rerank
         options: dict[str, Any] = {
             **fill_in(rerank.options, secret=False),

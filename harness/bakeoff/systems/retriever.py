@@ -1,4 +1,4 @@
-"""A system that ranks by itself: asked for every query, nothing is embedded or built here."""
+"""External search systems; nothing is embedded or built here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bakeoff.systems.base import Build, FieldRow, Identity, Prepared, Ready, Run
 
 @dataclass(frozen=True)
 class RetrieverRow(FieldRow):
-    """A function or an endpoint: `retriever` has its kind and its options. `live` is a function from Python."""
+    """A function or an endpoint. `retriever` has its kind and options; `live` is a Python function."""
 
     row_type: ClassVar[str] = "retriever"
 
@@ -31,7 +31,7 @@ class RetrieverRow(FieldRow):
 
     @property
     def local(self) -> bool:
-        """A server by its URL may be anywhere, and may cost anything."""
+        """A URL may be anywhere, at any cost."""
         return "url" not in self.retriever
 
     @property
@@ -44,14 +44,14 @@ class RetrieverRow(FieldRow):
         return RETRIEVERS.get(self.retriever["kind"]).missing(**self.retriever)
 
     def check(self, run: RunContext) -> None:
-        """The file is there."""
+        """The file exists."""
         for name in RETRIEVERS.get(self.retriever["kind"]).paths:
             file = self.retriever.get(name)
             if file and not (run.folder / file).is_file():
                 raise InputError("no such file", file=run.folder / file, remedy="check the path")
 
     def try_out(self, run: RunContext) -> None:
-        """Imports the function; an endpoint is not asked."""
+        """Imports the function; sends no request to an endpoint."""
         if not self.lacks():
             self._create(run).close()
 
@@ -81,7 +81,7 @@ class RetrieverRow(FieldRow):
 
 @dataclass(slots=True)
 class RetrieverSearcher(Searcher):
-    """A retriever as a row: its ids must be documents of the task, unless unknown ones are to be dropped."""
+    """Asks a retriever. Unknown ids are refused, or dropped on request."""
 
     retriever: Retriever
     texts: Mapping[str, str]  # of the documents that queries are, by their ids
@@ -91,7 +91,7 @@ class RetrieverSearcher(Searcher):
     drop_unknown: bool = False
 
     def ask(self, query: Query) -> Answer:
-        """A filter is applied to its answer, for which it is then asked for everything."""
+        """With a filter, everything is requested and then filtered."""
         size = min(len(self.documents), self.depth + bool(query.excluded))
         text = self.texts.get(query.item, query.text)
         answer, nanoseconds = self.retriever.search(text, len(self.documents) if query.where else size)

@@ -1,4 +1,4 @@
-"""What annotators gave, as their files hold it, and the one grade per pair that it comes to."""
+"""Annotators' grades, and the settled grade of each pair."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ADJUDICATION, POOL = "adjudication.json", "pool.json"
 
 
 class Annotation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """`annotations/<who>.json`: what one annotator, a person or a model, gave."""
+    """`annotations/<who>.json`: the grades of one annotator, a person or a model."""
 
     metadata: dict[str, Any] = {}
     grades: dict[str, dict[str, int]] = {}
@@ -75,7 +75,7 @@ def settle(annotators: Mapping[str, Annotation], settled: Sequence[AdjudicatedPa
 
 
 def majority(grades: Sequence[int]) -> int:
-    """The grade most often given; among equals the one nearest to the middle of all, then the lower."""
+    """The most frequent grade; ties go to the one nearest the median, then to the lower."""
     counts, middle = Counter(grades), median(grades)
     return min(counts, key=lambda grade: (-counts[grade], abs(grade - middle), grade))
 

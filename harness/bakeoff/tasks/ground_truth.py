@@ -37,7 +37,7 @@ class GroundTruth(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def graded_by_model(self) -> int:
-        """How many of the grades no person gave."""
+        """Number of grades by models alone."""
         number = self.metadata.get("graded_by_model")
         return number if isinstance(number, int) else 0
 
@@ -58,7 +58,7 @@ class GroundTruth(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 def read_truth(path: Path, queries: Collection[str], documents: Collection[str]) -> tuple[GroundTruth, list[Fact]]:
-    """The file, every grade of which is on the scale and of a pair that the task has; and its unknown keys."""
+    """The file with grades checked against scale and task, and its unknown keys."""
     check_keys_once(path)
     truth, notes = read_data(path, GroundTruth)
     scale = truth.scale(path) or GRADES
@@ -77,8 +77,8 @@ def read_truth(path: Path, queries: Collection[str], documents: Collection[str])
     return truth, notes
 
 
-def laid_over(task: Task, path: Path) -> Task:
-    """The task with the grades of this file; they count where the task's own format has a grade of the same pair."""
+def overlay_grades(task: Task, path: Path) -> Task:
+    """Overlay this file's grades on the task; they replace the format's own."""
     truth, notes = read_truth(path, {query.id for query in task.queries}, set(document_ids(task.documents)))
     merged = {query: {**grades, **truth.grades.get(query, {})} for query, grades in task.judgments.items()}
     return msgspec.structs.replace(
@@ -90,6 +90,6 @@ def laid_over(task: Task, path: Path) -> Task:
 
 
 def one_of(scale: Collection[int]) -> str:
-    """The grades to choose from, as a remedy says it."""
+    """The allowed grades, for a remedy."""
     *most, last = (str(grade) for grade in sorted(scale))
     return f"use {', '.join(most)} or {last}" if most else f"use {last}"

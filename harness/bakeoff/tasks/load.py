@@ -31,13 +31,13 @@ def task_options(
         return {}
     toml_value(given)  # what a task file could not say, it can't be told from outside
     description = read_toml(task_description(source, base), dict[str, Any]) if isinstance(source, str) else source
-    options = _nested(given, description)
+    options = _nest(given, description)
     _check_known(description, options)
     paths = TASK_KINDS.get(str(description.get("kind", "graded"))).paths
     return {key: str(folder / str(value)) if key in paths else value for key, value in options.items()}
 
 
-def _nested(given: Mapping[str, Any], description: Mapping[str, Any]) -> dict[str, Any]:
+def _nest(given: Mapping[str, Any], description: Mapping[str, Any]) -> dict[str, Any]:
     """`labels.mode` is `mode` in the task's table `labels`, whose other keys stay."""
     options: dict[str, Any] = {}
     for key, value in given.items():

@@ -13,15 +13,15 @@ from bakeoff.core.corpus import collect_documents
 from bakeoff.core.task import Document, Task, document_blocks, document_ids
 
 
-def needed(task: Task) -> set[str]:
-    """The documents that no sample leaves out: those with a grade, and those that are queries themselves."""
+def find_required(task: Task) -> set[str]:
+    """Documents in every sample: the graded ones and query items."""
     judged = {document for grades in task.judgments.values() for document in grades}
     return judged | {query.excluded for query in task.queries if query.excluded}
 
 
-def sampled(task: Task, documents: int, seed: int) -> Task:
-    """So many documents; those without a grade are drawn by the seed. A smaller sample is part of a larger one."""
-    ids, kept = document_ids(task.documents), needed(task)
+def draw_sample(task: Task, documents: int, seed: int) -> Task:
+    """Sample ungraded documents by seed. Smaller samples are subsets of larger ones."""
+    ids, kept = document_ids(task.documents), find_required(task)
     if documents >= len(ids):
         return task
     if documents < len(kept):

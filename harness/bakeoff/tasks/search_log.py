@@ -29,8 +29,8 @@ class LogColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     team: str = "team"
 
     @classmethod
-    def named(cls, given: Mapping[str, str]) -> LogColumns:
-        """With the names that the user gives, the others as they are here."""
+    def rename(cls, given: Mapping[str, str]) -> LogColumns:
+        """Replace the given names; the others stay."""
         for key in given:
             if key not in cls.__struct_fields__:
                 raise InputError(
@@ -89,8 +89,8 @@ def _impressions(path: Path, columns: LogColumns, needed: Sequence[str], empty: 
         yield Impression(shown=shown, clicked=tuple(dict.fromkeys(clicked)), team=team, **texts)
 
 
-def normalised(query: str) -> str:
-    """One spelling for what people mean alike: compatibility forms, case and blanks."""
+def normalise(query: str) -> str:
+    """Normalise compatibility forms, case and white space."""
     return " ".join(unicodedata.normalize("NFKC", query).casefold().split())
 
 

@@ -197,7 +197,7 @@ class TaskFolder:
         files = sorted(self.annotations.glob("*.json")) if self.annotations.is_dir() else []
         return {path.stem: self.read(path) for path in files if path.name not in (ADJUDICATION, POOL)}
 
-    def adjudicated(self) -> list[AdjudicatedPair]:
+    def read_adjudications(self) -> list[AdjudicatedPair]:
         """The adjudicated pairs so far."""
         path = self.annotations / ADJUDICATION
         entries = read_json(path, list[AdjudicatedPair]) if path.exists() else []
@@ -229,7 +229,7 @@ class TaskFolder:
     def write_truth(self) -> SettledGrades:
         """Settles everyone's grades and writes what `bakeoff run` reads. Grades from elsewhere stay."""
         self.check_own()
-        truth = settle(self.annotators(), self.adjudicated())
+        truth = settle(self.annotators(), self.read_adjudications())
         grades = {query: dict(row) for query, row in self.truth.grades.items()}
         for (query, document), grade in truth.grades.items():
             grades.setdefault(query, {})[document] = grade

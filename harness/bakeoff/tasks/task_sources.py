@@ -1,4 +1,4 @@
-"""What a folder, some files or a name are as a task, and a first line-up for it, checked before it gets its name."""
+"""Finds the task in a folder, files or a name, and writes a checked first line-up."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from bakeoff.core.toml_values import toml_value
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.systems.embedding import EmbeddingRow
 from bakeoff.tasks.formats import FORMATS
-from bakeoff.tasks.formats.source_tables import taken
-from bakeoff.tasks.formats.table_columns import COLUMNS, columns_of, completed_labels, found_columns
+from bakeoff.tasks.formats.source_tables import describe_columns
+from bakeoff.tasks.formats.table_columns import COLUMNS, columns_of, complete_labels, find_columns
 from bakeoff.tasks.formats.tables import JSON_LINES, READERS
 from bakeoff.tasks.ground_truth import FILE, GRADES, rel_line
 from bakeoff.tasks.load import load_task
@@ -51,7 +51,7 @@ class TaskSource:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """A user's files, what their columns are called, and what their labels are worth."""
+    """A user's files, their columns, and the grades of their labels."""
 
     documents: Path | None = None
     queries: Path | None = None
@@ -136,13 +136,13 @@ def source_of_files(files: Files, base: Path) -> TaskSource:
     if _holds(files.documents, "articles"):
         return _native(paths, base, name)
     columns = {
-        table: found_columns(table, path, _given(files.columns, table), f"{table}.")
+        table: find_columns(table, path, _select_columns(files.columns, table), f"{table}.")
         for table, path in paths.items()
         if not _qrels(path)
     }
     labels = dict(files.grades)
     if "judgments" in columns:
-        labels = completed_labels(paths["judgments"], columns["judgments"]["grade"], files.grades)
+        labels = complete_labels(paths["judgments"], columns["judgments"]["grade"], files.grades)
     places = {table: _relative(path, base) for table, path in paths.items()}
     grades = {"grades": labels} if labels else {}
     metadata = [column for column in columns_of(files.documents) if column not in columns["documents"].values()]
@@ -150,12 +150,12 @@ def source_of_files(files: Files, base: Path) -> TaskSource:
     return TaskSource(
         name,
         options={"format": "tables", **places, **grades, "columns": columns},
-        taken={table: taken(named, others.get(table, ())) for table, named in columns.items()},
+        taken={table: describe_columns(named, others.get(table, ())) for table, named in columns.items()},
     )
 
 
-def _given(columns: Mapping[str, str], table: str) -> dict[str, str]:
-    """What the user says of one table: `documents.text=body`."""
+def _select_columns(columns: Mapping[str, str], table: str) -> dict[str, str]:
+    """The columns given for one table: `documents.text=body`."""
     return {key.removeprefix(f"{table}."): name for key, name in columns.items() if key.startswith(f"{table}.")}
 
 
@@ -197,7 +197,7 @@ FEWEST_ROUNDS, MOST_ROUNDS = 3, 20
 
 
 def write_lineup(out: Path, source: TaskSource, grading: str) -> Task:
-    """Writes the line-up if it can be read back and its task can be loaded; otherwise nothing.
+    """Write the line-up if it can be read back and its task loads; else write nothing.
 
     `grading` is the command that grades this task, for a line-up whose task nobody has graded.
     """
@@ -213,14 +213,14 @@ def write_lineup(out: Path, source: TaskSource, grading: str) -> Task:
 
 
 def missing_weights(lineup: Path) -> list[str]:
-    """The commands that get what the models of a line-up can't run without."""
+    """The commands that download missing weights."""
     rows = Lineup.read(lineup).contenders
     named = (PROVIDERS.get(row.provider).needs().weights for row in rows if isinstance(row, EmbeddingRow))
     return [weights.pull_command(name) for name in dict.fromkeys(named) if name and not weights.present(name)]
 
 
 def _rounds(queries: int) -> int:
-    """As many as give few queries a p95 of their own, so that a first verdict has no gaps."""
+    """Enough rounds for a p95 where queries are few, within limits."""
     return max(FEWEST_ROUNDS, min(MOST_ROUNDS, math.ceil(SAMPLES_FOR[95] / max(queries, 1))))
 
 

@@ -356,7 +356,7 @@ def test_eligibility_precision_of_the_built_in_example() -> None:
             fits = all(not wanted or value in wanted for value, wanted in named)
             eligible += fits and (item["min_gpa"] is None or profile["gpa"] >= item["min_gpa"])
         shares[profile["profile_id"]] = eligible / len(items)
-    lineup = replace(Lineup.read(lineup_file(Path("scholarships"))).narrowed(["tfidf"]), rounds=1)
+    lineup = replace(Lineup.read(lineup_file(Path("scholarships"))).narrow(["tfidf"]), rounds=1)
     figures = run(lineup).extras.figures
     assert {name: one["eligibility_precision"] for name, one in figures["eligibility"].items()} == shares
     assert figures["eligibility_precision"] == pytest.approx(np.mean(list(shares.values())))

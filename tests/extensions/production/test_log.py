@@ -28,7 +28,7 @@ from bakeoff.results.save import save
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
 from bakeoff.statistics.stratified import estimate
-from bakeoff.tasks.search_log import LogColumns, normalised, read_log, timestamp
+from bakeoff.tasks.search_log import LogColumns, normalise, read_log, timestamp
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -98,7 +98,7 @@ def test_two_imports_do_not_name_a_user_alike(tmp_path: Path) -> None:
 
 @given(st.text(max_size=40))
 def test_normalising_twice_is_normalising_once(text: str) -> None:
-    assert normalised(normalised(text)) == normalised(text)
+    assert normalise(normalise(text)) == normalise(text)
     assert not any(letter.isdigit() and letter != "9" for letter in masked(text) if letter.isascii())
 
 
@@ -129,7 +129,7 @@ def test_times_and_column_names_are_checked() -> None:
     with refuses(InputError, "'yesterday'", file="log"):
         timestamp("yesterday", Path("log"))
     with refuses(InputError, "'clicks'", place="--column"):
-        LogColumns.named({"clicks": "c"})
+        LogColumns.rename({"clicks": "c"})
 
 
 def _traffic(rng: np.random.Generator, queries: int = 1500) -> tuple[Counter[str], dict[str, float]]:

@@ -87,7 +87,7 @@ def test_shards_rankings_and_scores_are_those_of_a_local_run(tmp_path: Path) -> 
     shards = [path.stem for path in (tmp_path / "there").glob("*/*.manifest")]
     assert len({name.partition("-")[0] for name in shards}) >= 2  # written by more processes than this one
     assert str(os.getpid()) not in {name.partition("-")[0] for name in shards} or len(shards) > 2
-    again = run(lineup.narrowed(["minilm+faiss"]), Settings(cache=tmp_path / "there", engine=RAY))
+    again = run(lineup.narrow(["minilm+faiss"]), Settings(cache=tmp_path / "there", engine=RAY))
     embedding = again.ran[0].search and again.ran[0].search.embedding
     assert embedding
     assert (embedding.usage[Role.DOCUMENT].requests, embedding.usage[Role.DOCUMENT].cached) == (0, 330)

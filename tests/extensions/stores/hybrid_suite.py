@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bakeoff.search.stores.conformance import DIMENSIONS, clustered
+from bakeoff.extensions.conformance.stores import DIMENSIONS, clustered
 from bakeoff.search.stores.hybrid import HybridStore
 
 OpenHybrid = Callable[[Path], HybridStore]

@@ -9,10 +9,10 @@ import numpy as np
 import psycopg
 import pytest
 from bakeoff.core.facts import fact
+from bakeoff.extensions.conformance.stores import clustered
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 from bakeoff.search.stores.codes import bit_codes, bit_similarity, int8_codes, signs
-from bakeoff.search.stores.conformance import clustered
 from bakeoff.search.variants import Precision, Variant
 from bakeoff_providers.errors import InputError
 from hypothesis import given
@@ -68,7 +68,7 @@ def _filled(store: str, options: dict[str, Any], vectors: Any, folder: Path) -> 
 
 def _given(precision: Precision) -> Any:
     """What a run puts into an engine with types of its own: vectors for bytes, signs for bits."""
-    fitted = Variant(precision=precision).fitted(DOCUMENTS)
+    fitted = Variant(precision=precision).fit(DOCUMENTS)
     return fitted.documents(DOCUMENTS) if precision == "binary" else DOCUMENTS
 
 
@@ -83,7 +83,7 @@ def test_rankings_are_those_of_our_own_rounding(
     """Bytes: 9 of 10 of the same nearest and scores within .01. Bits: Hamming distance to the digit, all of them."""
     held = STORES.get(name).holding(precision, options | _address(name, request))
     assert held.precision == precision
-    fitted = Variant(precision=precision).fitted(DOCUMENTS)
+    fitted = Variant(precision=precision).fit(DOCUMENTS)
     reference, asked = fitted.documents(DOCUMENTS), fitted.queries(QUERIES)
     store = _filled(name, dict(held.options), _given(precision), tmp_path / "store")
     graph = name in ("usearch", "qdrant") or "HNSW" in str(options) or options.get("index") == "hnsw"

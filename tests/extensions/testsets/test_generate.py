@@ -19,6 +19,7 @@ from bakeoff.extensions.testsets.generate import (
     DEFAULT_CATEGORIES,
     Draft,
     GenerationRequest,
+    Maker,
     check_categories,
     generate,
     query_file,
@@ -50,7 +51,7 @@ ARTICLES = [
 ]
 
 
-class Scripted:
+class Scripted(Maker):
     """A maker that proposes what a test says."""
 
     def __init__(self, *drafts: Draft) -> None:
@@ -89,7 +90,7 @@ class TestTheFilter:
     def test_no_more_is_asked_of_a_maker_than_is_needed(self) -> None:
         asked = []
 
-        class Counting:
+        class Counting(Maker):
             def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Draft]:
                 for word in ("alpha", "beta", "gamma"):
                     asked.append(word)

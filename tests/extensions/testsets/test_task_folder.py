@@ -59,7 +59,7 @@ def test_what_has_no_majority_is_left_open() -> None:
 @pytest.mark.parametrize("name", ["wikipedia", "wikipedia-paraphrased"])
 def test_the_shipped_truth_is_what_its_annotations_come_to(name: str) -> None:
     folder = TaskFolder.open(name)
-    truth = settle(folder.annotators(), folder.adjudicated())
+    truth = settle(folder.annotators(), folder.read_adjudications())
     shipped = read_json(task_file(name).parent / "ground_truth.json", GroundTruth).grades
     assert truth.grades == {(q, d): grade for q, row in shipped.items() for d, grade in row.items()}
     assert truth.open == []

@@ -64,7 +64,7 @@ def corpus_size(
     wanted = [whole_number(part.strip().replace("_", "")) for part in sizes.split(",") if part.strip()]
     if None in wanted:
         raise InputError(f"{sizes!r} is not a list of whole numbers", place="--sizes", remedy="write 1000,3000,10000")
-    chosen = Lineup.read(lineup_path(lineup)).narrowed(contender or (), ())
+    chosen = Lineup.read(lineup_path(lineup)).narrow(contender or (), ())
     settings = Settings(
         cache=vectors_folder(),
         offline=offline,

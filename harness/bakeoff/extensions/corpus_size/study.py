@@ -22,7 +22,7 @@ from bakeoff.statistics.averaging import WEIGHTED, Averaging, averaging_of
 from bakeoff.statistics.columns import differences_of
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.tests import holm_of_distinct, hypothesis_of
-from bakeoff.tasks.sample import needed
+from bakeoff.tasks.sample import find_required
 
 SMALLEST = 64  # the smallest sample is at least this part of the corpus
 
@@ -69,7 +69,7 @@ def corpus_sizes(
     """Runs all documents first, so that every vector is there, and then ever smaller samples of them."""
     once = replace(lineup, rounds=1)
     whole = run(once, settings)
-    total, fewest = len(whole.task.documents), len(needed(whole.task))
+    total, fewest = len(whole.task.documents), len(find_required(whole.task))
     chosen = [*(sizes or usual_sizes(total, fewest)), total]
     if any(not fewest <= size <= total for size in chosen):
         raise InputError(

@@ -286,7 +286,7 @@ class Profiles(TaskKind):
         labels = task.judgments if mode == "no_similarity" else self.labels(mode, answers)
         return score_queries(join(answers.rankings, labels, list(self.profiles)), measures, task.rel)
 
-    def unlabelled(self, ran: Sequence[ScoredContender]) -> set[str]:
+    def find_unlabelled(self, ran: Sequence[ScoredContender]) -> set[str]:
         """Profiles without a label above 0; in hybrid mode, those that any row has none for."""
         return set().union(*self._without_label(ran))
 
@@ -355,7 +355,7 @@ class Profiles(TaskKind):
         every = self._without_label(ran)
         nowhere = set.intersection(*every)
         said = [fact("kinds.without_label", profiles=sorted(nowhere))] if nowhere else []
-        if partly := sorted(self.unlabelled(ran) - nowhere):
+        if partly := sorted(self.find_unlabelled(ran) - nowhere):
             said.append(fact("kinds.left_out", profiles=partly))
         return said
 

@@ -316,7 +316,7 @@ class Reference(TaskKind):
             targets=self.targets,
         )
 
-    def judged(self, task: Task, vectors: CorpusVectors) -> Task:
+    def judge(self, task: Task, vectors: CorpusVectors) -> Task:
         """The reference's exact top k, best first. Without the reference there is no truth, so nothing can run."""
         try:
             embedder, corpus = vectors.of(self.reference)

@@ -12,7 +12,7 @@ import msgspec
 
 from bakeoff.core.files import write_atomic
 from bakeoff.results.check import Check, Gauge
-from bakeoff.tasks.search_log import Impression, LogColumns, normalised, read_log, timestamp
+from bakeoff.tasks.search_log import Impression, LogColumns, normalise, read_log, timestamp
 
 PERSONAL = {
     "e-mail address": re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}\.[\w-]"),
@@ -35,7 +35,7 @@ def import_log(path: Path, columns: LogColumns, out: Path, *, drop_personal: boo
     impressions = read_log(path, columns, ("query", "shown", "clicked"))
     kept, dropped, examples = [], Counter[str](), dict[str, str]()
     for impression in impressions:
-        query = normalised(impression.query)
+        query = normalise(impression.query)
         kind = personal(query) if drop_personal else None
         if not query:
             kind = "empty query"

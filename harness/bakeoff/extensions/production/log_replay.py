@@ -53,7 +53,7 @@ def ask(
     """Every query through each contender, over the line-up's corpus; a contender that can't run ends it."""
     kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
     task = msgspec.structs.replace(kind.task(), queries=list(queries), judgments={})
-    chosen = lineup.narrowed(labels).contenders
+    chosen = lineup.narrow(labels).contenders
     embeddings = Embeddings(task, depth, settings, lineup.folder)
     with scratch("replay") as folder:
         preparation = Preparation(chosen, embeddings, folder)

@@ -31,7 +31,7 @@ from bakeoff.results.check import Check, Gauge
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.settings import Settings
 from bakeoff.search.exact_search import ExactSearch
-from bakeoff.search.fusion import weighted_rrf
+from bakeoff.search.fusion import fuse_by_rrf
 from bakeoff.search.index import Index
 from bakeoff.statistics.averaging import WEIGHTED, Averaging, PerQuery
 from bakeoff.statistics.compare import compare_chosen
@@ -156,7 +156,7 @@ def ways(
             rankings = searched(unit(mapped.astype(np.float32), new.label), old.documents)
             cost = _cost(new, [texts[at] for at in learnt], 1.0, grows=False)
             compared.append(Way(f"mapped {pairs}", about, scored(rankings), cost))
-    fused = {query.id: weighted_rrf([before[query.id], after[query.id]], (1, 1)) for query in task.queries}
+    fused = {query.id: fuse_by_rrf([before[query.id], after[query.id]], (1, 1)) for query in task.queries}
     compared.append(Way("both", "both indexes, two searches, fused by rank", scored(fused), whole))
     return compared
 
@@ -170,7 +170,7 @@ def _parts(task: Task, index: Index, old: Side, new: Side, again: Sequence[int])
         part = Index([index.chunks[at] for at in rows], index.depth, index.texts, index.metadata)
         by_id = {query.id: vector for query, vector in zip(task.queries, side.queries, strict=True)}
         lists.append(ExactSearch(part, by_id, side.documents[rows]).rankings(task.queries))
-    return {query.id: weighted_rrf([one[query.id] for one in lists], (1, 1)) for query in task.queries}
+    return {query.id: fuse_by_rrf([one[query.id] for one in lists], (1, 1)) for query in task.queries}
 
 
 def _cost(side: Side, texts: Sequence[str], scale: float, *, grows: bool = True) -> Cost:

@@ -353,7 +353,7 @@ def _sample(
     if synthetic is not None:
         _check_memory(synthetic, dimensions)
         return vector_sample.synthetic(synthetic, dimensions, min(vector_sample.HELD_OUT, synthetic // 2))
-    chosen = Lineup.read(lineup_path(lineup)).narrowed(contender or ())
+    chosen = Lineup.read(lineup_path(lineup)).narrow(contender or ())
     named = {row.identity.store for row in chosen.contenders} - set(stores)
     if others := [name for name in STORES.names() if name in named]:
         add = " ".join(f"--store {name}" for name in others)

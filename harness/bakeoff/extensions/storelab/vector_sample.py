@@ -131,6 +131,6 @@ def from_lineup(lineup: Lineup, settings: Settings) -> VectorSample:
         raise Unavailable(f"{contender.label}: {error}") from None
     finally:
         embeddings.close()
-    variant = (contender.variant if isinstance(contender, Dense) else Variant()).fitted(vectors)
+    variant = (contender.variant if isinstance(contender, Dense) else Variant()).fit(vectors)
     name = f"{task.name} by {contender.model or contender.provider}"
     return VectorSample(name, variant.documents(vectors), variant.queries(queries))

@@ -20,5 +20,4 @@ EXISTING = {
     "lancedb": f"{_HERE}.lancedb:ExistingLanceDB",
     "sqlite_vec": f"{_HERE}.sqlite_vec:ExistingSqliteVec",
 }
-TOKEN_STORES = {"lancedb": f"{_HERE}.lancedb:LanceTokens"}
 BEFORE_REMOVAL = {"postgres": f"{_HERE}.pgvector_connection:stop_servers"}

@@ -167,7 +167,7 @@ class ClickHouse(Store):
         self.count()
 
     @classmethod
-    def quantised(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def quantise(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Bytes in the graph."""
         if precision == "int8" and options.get("index", "hnsw") == "hnsw":
             return {**options, "quantization": "i8"}

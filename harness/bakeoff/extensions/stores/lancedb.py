@@ -1,4 +1,4 @@
-"""LanceDB in this process: columnar files with an index, tables that exist already, and columns of token vectors."""
+"""LanceDB in this process: columnar files with an index, and tables that exist already."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 from msgspec import Meta
 
-from bakeoff.core.filters import Condition, Metadata, Where, conditions, filterable, tokens
-from bakeoff.embedding.token_rows import TokenRows
+from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, graph_bytes
 from bakeoff.search.stores.codes import bit_codes, bit_similarity
-from bakeoff.search.stores.existing import BLOCK, Existing, ExistingIndex, field_of, known, path_of
+from bakeoff.search.stores.existing import BLOCK, Existing, ExistingIndex, choose_name, field_of, path_of
 from bakeoff.search.stores.hybrid import POOL, C, HybridStore
 from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, Probes, SearchKind
-from bakeoff.search.token_stores import TokenStore
 from bakeoff.search.variants import Precision
 
 TRAINABLE = 256  # fewer rows than this train no quantiser, and need no index
@@ -103,7 +101,7 @@ class LanceDB(HybridStore):
         self._covered = self._all_indexed()
 
     @classmethod
-    def quantised(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def quantise(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Bits in the column; bytes in the index, beside the column."""
         if precision == "binary":
             return {**options, "type": "bit", "index": "none"} if options.get("index", "none") == "none" else None
@@ -277,10 +275,10 @@ class ExistingLanceDB(ExistingIndex):
 
         connection = lancedb.connect(str(path_of(existing)))
         names = list(connection.table_names())
-        self._table = connection.open_table(known(self.collection, names, "table", "collection"))
+        self._table = connection.open_table(choose_name(self.collection, names, "table", "collection"))
         schema = self._table.schema
         lists = [field.name for field in schema if pyarrow.types.is_fixed_size_list(field.type)]
-        self.vector = known(self.vector, lists, "vector column", "vector")
+        self.vector = choose_name(self.vector, lists, "vector column", "vector")
         self._column, *self._fields = self.id.split(".")
         if self._column not in schema.names:
             raise InputError(f"there is no column {self._column!r}", place="id", remedy=f"one of: {schema.names}")
@@ -318,96 +316,3 @@ class ExistingLanceDB(ExistingIndex):
 
     def _names(self, values: list[Any]) -> list[str]:
         return [self._document(field_of(value, self._fields) if self._fields else value) for value in values]
-
-
-TOKEN_INDEXES = {"IVF_SQ": "IvfSq", "IVF_RQ": "IvfRq", "IVF_PQ": "IvfPq"}
-PER_LIST = 4096  # token vectors; LanceDB's own choice counts documents
-
-
-class LanceTokens(TokenStore):
-    """`index` "none" compares with everything. An index finds candidates by its codes, and these are compared again.
-
-    Its own scores leave out tokens that its lists did not find, so they are no MaxSim: every answer is refined.
-    """
-
-    name: ClassVar[str] = "lancedb"
-    extra: ClassVar[str | None] = "lancedb"
-    modules: ClassVar[tuple[str, ...]] = ("lancedb", "pyarrow")
-    distributions: ClassVar[tuple[str, ...]] = ("lancedb",)
-
-    def __init__(
-        self,
-        *,
-        folder: Path,
-        index: Annotated[
-            Literal["none", "IVF_SQ", "IVF_RQ", "IVF_PQ"],
-            "none compares with everything; the others with bytes, bits or a code book's codes, in lists",
-        ] = "none",
-        nprobes: Probes = 20,
-        refine_factor: Annotated[
-            int, "candidates per wanted document that are compared again with all their vectors", Meta(ge=1, le=10_000)
-        ] = 1,
-    ) -> None:
-        super().__init__(folder=folder)
-        if index != "none" and index not in TOKEN_INDEXES:
-            remedy = nearest(index, ["none", *TOKEN_INDEXES])
-            raise InputError(f"lancedb has no index {index!r} of token vectors", place="index", remedy=remedy)
-        self._index, self._nprobes, self._refine_factor = index, nprobes, refine_factor
-        self._table: Any = None
-
-    @property
-    def exact(self) -> bool:
-        """Without an index."""
-        return self._index == "none"
-
-    def fill(self, ids: Sequence[str], rows: TokenRows, metadata: Sequence[Mapping[str, Any]]) -> None:
-        """A block of documents at a time."""
-        import lancedb
-        import pyarrow
-
-        vector = pyarrow.list_(pyarrow.float32(), rows.dimensions)
-        texts = pyarrow.list_(pyarrow.string())
-        schema = pyarrow.schema([("id", pyarrow.string()), ("tokens", texts), ("vector", pyarrow.list_(vector))])
-        self._table = lancedb.connect(self.folder).create_table("documents", schema=schema)
-        for first, vectors, begins in rows.blocks():
-            part = slice(first, first + len(begins))
-            flat = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(vectors.reshape(-1)), rows.dimensions)
-            offsets = pyarrow.array([*begins.tolist(), len(vectors)], pyarrow.int32())
-            fields = [tokens(filterable(document)) for document in metadata[part]]
-            columns = {
-                "id": pyarrow.array(list(ids[part]), pyarrow.string()),
-                "tokens": pyarrow.array(fields, texts),
-                "vector": pyarrow.ListArray.from_arrays(offsets, flat),
-            }
-            self._table.add(pyarrow.table(columns, schema=schema))
-        if self._index != "none":
-            from lancedb import index
-
-            config = getattr(index, TOKEN_INDEXES[self._index])
-            lists = max(1, rows.count // PER_LIST)
-            self._table.create_index("vector", config=config(distance_type="cosine", num_partitions=lists))
-
-    def search(self, query: Vectors, k: int, where: Where | None = None) -> Hits:
-        """Its distance is the number of the query's tokens less MaxSim, by products as by cosines of unit vectors.
-
-        Without an index products take four fifths of the time; an index over many vectors is of cosines alone.
-        """
-        metric = "dot" if self._index == "none" else "cosine"
-        search = self._table.search(query, vector_column_name="vector", query_type="vector").distance_type(metric)
-        clauses = [
-            f"array_has_any(tokens, [{', '.join(map(quoted, condition.tokens()))}])" for condition in conditions(where)
-        ]
-        if clauses:
-            search = search.where(" and ".join(clauses), prefilter=True)
-        if self._index != "none":
-            search = search.nprobes(self._nprobes).refine_factor(self._refine_factor)
-        nearest = search.limit(k).select(["id", "_distance"]).to_arrow()
-        return Hits(nearest["id"].to_pylist(), [len(query) - distance for distance in nearest["_distance"].to_pylist()])
-
-    def count(self) -> int:
-        """Rows of the table."""
-        return int(self._table.count_rows())
-
-    def size_bytes(self) -> int:
-        """Its files."""
-        return sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())

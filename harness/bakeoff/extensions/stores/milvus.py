@@ -104,7 +104,7 @@ class Milvus(HybridStore):
         return Needs(cls.modules, cls.extra, server=URL, engine=("milvus_lite",))
 
     @classmethod
-    def quantised(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def quantise(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Bytes in a server's index, beside the vectors."""
         served = options.get("url") or os.environ.get(URL)
         return {**options, "index": "IVF_SQ8"} if precision == "int8" and served else None

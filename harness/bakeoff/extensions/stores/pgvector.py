@@ -24,7 +24,7 @@ from bakeoff.search.hits import Hits
 from bakeoff.search.stores import servers
 from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, graph_bytes
 from bakeoff.search.stores.codes import bit_similarity
-from bakeoff.search.stores.existing import BLOCK, Existing, ExistingIndex, known
+from bakeoff.search.stores.existing import BLOCK, Existing, ExistingIndex, choose_name
 from bakeoff.search.stores.hybrid import POOL, C, HybridStore
 from bakeoff.search.stores.servers import collection_name, family, note_dropped, note_made, server_url
 from bakeoff.search.stores.shared_options import Ef, EfConstruction, Lists, M, Probes, SearchKind, Url
@@ -265,7 +265,7 @@ class PgVector(HybridStore):
         return Needs(cls.modules, cls.extra, server=URL, engine=(wheel,), engine_extra=extra)
 
     @classmethod
-    def quantised(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def quantise(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """It has bits, and no bytes."""
         return {**options, "type": "bit"} if precision == "binary" else None
 
@@ -562,14 +562,14 @@ class ExistingPgVector(ExistingIndex):
             "select distinct table_schema, table_name from information_schema.columns where udt_name = 'vector'"
         ).fetchall()
         names = [table if schema == "public" else f"{schema}.{table}" for schema, table in rows]
-        return known(self.collection, names, "table with vectors", "collection")
+        return choose_name(self.collection, names, "table with vectors", "collection")
 
     def _vector_column(self) -> str:
         table = self._chosen_table().rpartition(".")[2]
         rows = self._connection.execute(
             "select column_name from information_schema.columns where udt_name = 'vector' and table_name = %s", (table,)
         ).fetchall()
-        return known("", [row[0] for row in rows], "vector column", "vector")
+        return choose_name("", [row[0] for row in rows], "vector column", "vector")
 
     def _index_metrics(self) -> set[str]:
         """Of the indexes on the column, by their operator class: `vector_cosine_ops`."""

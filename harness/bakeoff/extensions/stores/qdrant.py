@@ -22,7 +22,7 @@ from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores import servers
 from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, SizeModel, graph_bytes
-from bakeoff.search.stores.existing import BLOCK, Existing, ExistingIndex, field_of, is_url, known, path_of
+from bakeoff.search.stores.existing import BLOCK, Existing, ExistingIndex, choose_name, field_of, is_url, path_of
 from bakeoff.search.stores.hybrid import POOL, C, HybridStore
 from bakeoff.search.stores.servers import collection_name, key, listeners, note_dropped, note_made, server_url
 from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, SearchKind, Url
@@ -360,7 +360,7 @@ class Qdrant(HybridStore):
         return Needs(extra=cls.extra, server=URL, client=client, engine=cls.modules)
 
     @classmethod
-    def quantised(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def quantise(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Its own quantisation, which the client's engine in Python has not."""
         return None if options.get("url") == MEMORY else {**options, "quantization": precision}
 
@@ -514,11 +514,11 @@ class ExistingQdrant(ExistingIndex):
         else:
             self._client = QdrantClient(path=str(path_of(existing)))
         names = [collection.name for collection in self._client.get_collections().collections]
-        self._name = known(self.collection, names, "collection", "collection")
+        self._name = choose_name(self.collection, names, "collection", "collection")
         info = self._client.get_collection(self._name)
         vectors = info.config.params.vectors
         if isinstance(vectors, dict):
-            self.vector = known(self.vector, list(vectors), "vector", "vector")
+            self.vector = choose_name(self.vector, list(vectors), "vector", "vector")
             vectors = vectors[self.vector]
         self.dimensions = int(vectors.size)
         self._compare_by(METRICS[vectors.distance.value])

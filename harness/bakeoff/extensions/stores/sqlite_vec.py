@@ -19,7 +19,7 @@ from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import Capabilities, SizeModel, Store
 from bakeoff.search.stores.codes import bit_codes, bit_similarity, int8_codes
-from bakeoff.search.stores.existing import BLOCK, Existing, ExistingIndex, known, path_of
+from bakeoff.search.stores.existing import BLOCK, Existing, ExistingIndex, choose_name, path_of
 from bakeoff.search.variants import Precision
 
 MOST = 4096  # sqlite-vec answers no larger k; beyond, its distance function and a sort do
@@ -66,7 +66,7 @@ class SqliteVec(Store):
             )
 
     @classmethod
-    def quantised(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def quantise(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """By the column's type."""
         return {**options, "type": COLUMNS[precision]}
 
@@ -210,9 +210,9 @@ class ExistingSqliteVec(ExistingIndex):
         self._connection.enable_load_extension(True)
         self._connection.load_extension(sqlite_vec.loadable_path())
         tables = self._rows("select name from sqlite_master where type = 'table' and sql like '%using vec0%'")
-        self._table = known(self.collection, [str(row[0]) for row in tables], "vec0 table", "collection")
+        self._table = choose_name(self.collection, [str(row[0]) for row in tables], "vec0 table", "collection")
         columns = self._vector_columns()
-        self.vector = known(self.vector, list(columns), "vector column", "vector")
+        self.vector = choose_name(self.vector, list(columns), "vector column", "vector")
         self._compare_by(columns[self.vector])
         other, _, column = self.id.rpartition(".")
         self._join = f" join {_quoted(other)} on {_quoted(other)}.rowid = nearest.number" if other else ""

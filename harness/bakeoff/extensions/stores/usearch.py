@@ -65,7 +65,7 @@ class USearch(NumberedStore):
             self._apply_tuning()
 
     @classmethod
-    def quantised(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def quantise(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """By its type of numbers."""
         return {**options, "dtype": TYPES[precision]}
 

@@ -246,7 +246,7 @@ class Adjudication:
     _given: dict[str, dict[QueryDocument, int]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._decided = {(entry.query_id, str(entry.document_id)): entry for entry in self.folder.adjudicated()}
+        self._decided = {(entry.query_id, str(entry.document_id)): entry for entry in self.folder.read_adjudications()}
         self._given = counted_grades(self.folder.annotators())
 
     def open(self) -> list[Disagreement]:

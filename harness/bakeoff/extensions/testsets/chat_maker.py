@@ -9,7 +9,7 @@ import msgspec
 
 from bakeoff.calls.ask import Asker, Question, Unusable, read_object
 from bakeoff.core.hashing import order_key
-from bakeoff.extensions.testsets.generate import Draft, GenerationRequest
+from bakeoff.extensions.testsets.generate import Draft, GenerationRequest, Maker
 from bakeoff.tasks.formats.native import Article
 
 SHOWN = 3  # documents per prompt
@@ -45,7 +45,7 @@ SCHEMA = {
 }
 
 
-class ChatMaker:
+class ChatMaker(Maker):
     """Asks for as many queries as are wanted, of other documents in each round, until enough pass the filter."""
 
     def __init__(self, *, asker: Asker) -> None:

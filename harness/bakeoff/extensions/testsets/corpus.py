@@ -166,7 +166,7 @@ def _from_folder(folder: Path, options: Options) -> SourceDocuments:
                 collected.documents.append((name, _article(name, row, OF_A_FILE)))
             advance(1)
     metadata = dict.fromkeys(name for _, article in collected.documents for name in article.metadata or {})
-    collected.taken = source_tables.taken({"id": "the file's path", "title": HEADING_OR_NAME}, metadata)
+    collected.taken = source_tables.describe_columns({"id": "the file's path", "title": HEADING_OR_NAME}, metadata)
     if not collected.documents:
         reasons = f" ({collected.skipped[0]})" if collected.skipped else ""
         raise InputError(f"holds no document{reasons}", file=folder, remedy=f"files ending in {', '.join(READERS)}")
@@ -233,7 +233,7 @@ def from_table(path: Path, table: Sequence[Row], options: Options, places: Seque
     replaced = {"id": "the row's place", "title": "the text's beginning"}
     return SourceDocuments(
         documents,
-        taken=source_tables.taken({**replaced, **columns}, metadata, numbers),
+        taken=source_tables.describe_columns({**replaced, **columns}, metadata, numbers),
         places=list(places) or [f"row {number}" for number in range(1, len(table) + 1)],
     )
 

@@ -63,7 +63,7 @@ def grades_by(folder: TaskFolder, kind: str) -> dict[str, dict[str, int]]:
     """The settled grades of all people, or of all models; what was adjudicated is people's."""
     annotators = {who: given for who, given in folder.annotators().items() if given.kind == kind}
     grades: dict[str, dict[str, int]] = {}
-    settled = settle(annotators, folder.adjudicated() if kind == "person" else [])
+    settled = settle(annotators, folder.read_adjudications() if kind == "person" else [])
     for (query, document), grade in settled.grades.items():
         grades.setdefault(query, {})[document] = grade
     return grades

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.needs import Plugin
 from bakeoff_providers.registry import Registry
 
 from bakeoff.core.progress import Progress, silent
@@ -37,9 +39,10 @@ class GenerationRequest:
     as_of: datetime.date | None = None
 
 
-class Maker(Protocol):
+class Maker(Plugin, ABC):
     """Proposes queries, best first and as many as it can: the filter takes what it needs and then stops asking."""
 
+    @abstractmethod
     def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Draft]:
         """Proposals for one category."""
 

@@ -17,7 +17,7 @@ from bakeoff.core.task import document_ids
 from bakeoff.tasks.annotations import Annotation, QueryDocument
 from bakeoff.tasks.formats.cells import Row, Rows
 from bakeoff.tasks.formats.rows import JudgmentCollector, JudgmentColumns, judgment_rows, whole
-from bakeoff.tasks.formats.table_columns import COLUMNS, columns_of, completed_labels, found_columns, label_in
+from bakeoff.tasks.formats.table_columns import COLUMNS, columns_of, complete_labels, find_columns, label_in
 from bakeoff.tasks.formats.tables import read_table
 from bakeoff.tasks.task_folder import TaskFolder
 
@@ -114,10 +114,10 @@ class _Reader:
         who: str, kept: Annotation,
     ) -> None:  # fmt: skip
         self._folder, self._table, self._who, self._kept = folder, table, who, kept
-        named = found_columns("judgments", table, columns)
+        named = find_columns("judgments", table, columns)
         self._columns, self._grade = JudgmentColumns(**named), named["grade"]
         mistyped = not labels and _mostly_numbers(table, self._grade)  # no scale of labels
-        self._worth = None if mistyped else completed_labels(table, self._grade, labels, empty=True) or None
+        self._worth = None if mistyped else complete_labels(table, self._grade, labels, empty=True) or None
         head = columns_of(table)
         self._queries = ids_by_cell(set(folder.query_ids), head)
         self._documents = ids_by_cell(set(document_ids(folder.task.documents)), head)

@@ -18,9 +18,9 @@ from bakeoff.extensions.testsets.corpus import LEFT_OUT
 from bakeoff.extensions.testsets.generate import free_id
 from bakeoff.tasks.formats.cells import Row
 from bakeoff.tasks.formats.native import QueryEntry, QueryFile, count_categories
-from bakeoff.tasks.formats.source_tables import columns_for, number_columns, other_columns, taken
+from bakeoff.tasks.formats.source_tables import columns_for, describe_columns, number_columns, other_columns
 from bakeoff.tasks.formats.tables import read_table
-from bakeoff.tasks.search_log import LogColumns, normalised, read_log
+from bakeoff.tasks.search_log import LogColumns, normalise, read_log
 
 
 @dataclass(slots=True)
@@ -62,10 +62,10 @@ def import_queries(
     entries = list(existing.queries) if existing else []
     metadata: dict[str, Any] = dict(existing.metadata) if existing else {}
     imported = ImportedQueries(QueryFile(metadata=metadata, queries=entries))
-    places = {(normalised(entry.query_text), entry.as_of or ""): f"query {entry.query_id}" for entry in entries}
+    places = {(normalise(entry.query_text), entry.as_of or ""): f"query {entry.query_id}" for entry in entries}
     ids = {entry.query_id: f"query {entry.query_id}" for entry in entries}
     for query in _of_log(path, columns) if log else _of_file(path, columns, imported):
-        key = normalised(query.text), query.as_of
+        key = normalise(query.text), query.as_of
         if not query.text.strip():
             imported.empty.append(query.place)
         elif key in places:
@@ -150,7 +150,9 @@ def _of_table(path: Path, given: Mapping[str, str], imported: ImportedQueries) -
         texts = {name: cell(row, name, place) for name in ("id", "text", "category", "language")}
         texts["as_of"] = _day(row.get(columns.get("as_of", "")), path, place)
         queries.append(_QueryRow(place, where=where, metadata=other_columns(row, columns, numbers), **texts))
-    imported.taken = taken(columns, dict.fromkeys(name for query in queries for name in query.metadata), numbers)
+    imported.taken = describe_columns(
+        columns, dict.fromkeys(name for query in queries for name in query.metadata), numbers
+    )
     return queries
 
 
@@ -177,7 +179,7 @@ def _day(cell: Any, path: Path, place: str) -> str:
 
 def _of_log(path: Path, given: Mapping[str, str]) -> list[_QueryRow]:
     """Each query once, the most asked first, with how often it was asked."""
-    asked = [normalised(row.query) for row in read_log(path, LogColumns.named(given), ("query",), empty=True)]
+    asked = [normalise(row.query) for row in read_log(path, LogColumns.rename(given), ("query",), empty=True)]
     first = {query: place for place, query in reversed(list(enumerate(asked, start=1)))}
     return [
         _QueryRow(f"row {first[query]}", query, metadata={"asked": count})

@@ -13,7 +13,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.hashing import order_key
 from bakeoff.core.text_similarity import content_words
 from bakeoff.extensions.testsets.content_types import content_type
-from bakeoff.extensions.testsets.generate import Draft, GenerationRequest
+from bakeoff.extensions.testsets.generate import Draft, GenerationRequest, Maker
 from bakeoff.tasks.formats.native import Article
 
 LONGEST = 3  # words in a phrase
@@ -150,7 +150,7 @@ TEMPLATES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }
 
 
-class TemplateMaker:
+class TemplateMaker(Maker):
     """Every template with every filling, in an order drawn by the seed."""
 
     def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Draft]:

@@ -11,7 +11,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.task import DocumentChunking
 from bakeoff.extensions.testsets.content_types import with_content_type
 from bakeoff.tasks.formats.native import Article
-from bakeoff.tasks.formats.source_tables import open_database, quoted, split_categories, tables_of
+from bakeoff.tasks.formats.source_tables import open_database, quote_name, split_categories, tables_of
 
 REMEDY = "name tables and columns with --table and --column"
 TABLES = ("page_summaries", "articles")
@@ -47,8 +47,8 @@ def read_database(path: Path, columns: Mapping[str, str], tables: tuple[str, str
         if name not in found:
             raise InputError(f"no such column: {names[name]}", file=path, remedy=REMEDY)
     statement = (
-        f"SELECT {', '.join(found.get(name, 'NULL') for name in FIELDS)} FROM {quoted(tables[0])} s "
-        f"JOIN {quoted(tables[1])} a ON {found['page_id']} = {found['pageid']} ORDER BY 1"
+        f"SELECT {', '.join(found.get(name, 'NULL') for name in FIELDS)} FROM {quote_name(tables[0])} s "
+        f"JOIN {quote_name(tables[1])} a ON {found['page_id']} = {found['pageid']} ORDER BY 1"
     )
     with open_database(path) as connection:
         return [_article(path, names, dict(zip(FIELDS, row, strict=True))) for row in connection.execute(statement)]
@@ -60,7 +60,7 @@ def _columns(path: Path, names: Mapping[str, str], tables: tuple[str, str]) -> d
     if missing := [table for table in tables if table not in there]:
         raise InputError(f"no such table: {missing[0]}", file=path, remedy=f"{REMEDY}; there are: {', '.join(there)}")
     s, a = (
-        {column.lower(): f"{alias}.{quoted(column)}" for column in there[table]}
+        {column.lower(): f"{alias}.{quote_name(column)}" for column in there[table]}
         for alias, table in zip("sa", tables, strict=True)
     )
     found = {}

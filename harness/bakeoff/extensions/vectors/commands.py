@@ -128,7 +128,7 @@ def embed(
     from bakeoff.tasks.load import task_options
 
     number, shared = ShardNumber.parse(shard), SharedFolder(out)
-    chosen = Lineup.read(lineup_path(lineup)).narrowed(contender or ())
+    chosen = Lineup.read(lineup_path(lineup)).narrow(contender or ())
     options = task_options(chosen.task, chosen.folder, parse_settings(set_, "k=5"), Path.cwd())
     chosen = replace(chosen, overrides={**chosen.overrides, **options})
     bars = Bars()

@@ -21,7 +21,7 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.settings import Settings
 from bakeoff.running.shard_folders import Receipt, ShardNumber, note_complete
-from bakeoff.systems.embedding import EmbeddingRow, timed_alone
+from bakeoff.systems.embedding import EmbeddingRow, count_timed_alone
 from bakeoff.systems.failures import adapter_work, reason_of
 from bakeoff.tasks.kinds import load_kind
 
@@ -108,7 +108,7 @@ def _embedded(
 def _query_batches(embedder: Embedder, task: Task) -> Iterator[list[str]]:
     """As a run asks: the first ones alone, since they are timed, the others in batches."""
     texts = list(dict.fromkeys(query.text for query in task.queries if not query.item))
-    timed = timed_alone(embedder)
+    timed = count_timed_alone(embedder)
     yield from ([text] for text in texts[:timed])
     yield from corpus_batches(texts[timed:], embedder.provider.card, embedder.at_once, BLOCK)
 

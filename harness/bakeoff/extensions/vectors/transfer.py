@@ -59,7 +59,7 @@ class Imported:
 
 def one_embedding(lineup: Lineup, name: str | None) -> EmbeddingRow:
     """The contender that was named, or the only one that embeds; rows that share their vectors are one."""
-    named = lineup.narrowed([name]).contenders if name else lineup.contenders
+    named = lineup.narrow([name]).contenders if name else lineup.contenders
     embedding = [contender for contender in named if isinstance(contender, EmbeddingRow)]
     distinct = {contender.shares: contender for contender in reversed(embedding)}
     if len(distinct) == 1:

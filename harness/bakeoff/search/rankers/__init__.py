@@ -1,4 +1,4 @@
-"""Text → nearest ids with no vectors at all: the baseline that every embedding must beat."""
+"""Lexical rankers, the baseline that every embedding must beat."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bakeoff.search.hits import Hits
 
 
 class Ranker(Plugin, ABC):
-    """Ranks texts by their words. Takes the same chunks that are embedded elsewhere."""
+    """Ranks texts by their words, over the same chunks as embedding rows."""
 
     name: ClassVar[str]
 
@@ -23,7 +23,7 @@ class Ranker(Plugin, ABC):
 
     @abstractmethod
     def search(self, text: str, k: int) -> Hits:
-        """The k best, only those that share anything with the text: the harness fills up with the rest."""
+        """The k best matches. The harness appends what does not match."""
 
 
 RANKERS: Registry[Ranker] = Registry("ranker", "bakeoff.rankers", {"bm25": "bakeoff.search.rankers.bm25:BM25"})

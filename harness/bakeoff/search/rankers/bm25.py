@@ -61,12 +61,12 @@ class BM25(Ranker):
             pass
 
     def add(self, ids: Sequence[str], texts: Sequence[str]) -> None:
-        """Builds the whole index at once, because weights depend on all texts; of these, only numbers of words stay."""
+        """Build the whole index at once, as weights depend on all texts. Only word ids are kept."""
         self._ids = list(ids)
         self._index.index(self._corpus(texts), show_progress=False)
 
     def search(self, text: str, k: int) -> Hits:
-        """Drops scores of 0: bm25s fills up with arbitrary ids when too few share a word with the query."""
+        """Drops scores of 0, with which bm25s pads short lists."""
         places, scores = self._index.retrieve(
             self._words([text]), k=min(k, len(self._ids)), show_progress=False, n_threads=0
         )
@@ -99,7 +99,7 @@ class BM25(Ranker):
 
 
 class _WordNumbers(Sequence[list[int]]):
-    """The words of each text as numbers, all of them in one array."""
+    """The word ids of all texts in one array."""
 
     def __init__(self, numbers: NDArray[np.int32], bounds: NDArray[np.int64]) -> None:
         self._numbers, self._bounds = numbers, bounds
@@ -126,14 +126,14 @@ class _WordNumbers(Sequence[list[int]]):
 
 
 class _Corpus(NamedTuple):
-    """What bm25s takes in place of words."""
+    """Word ids in the form that bm25s takes."""
 
     ids: _WordNumbers
     vocab: dict[str, int]
 
 
 def _without_bars() -> Any:
-    """bm25s. Its bars are never shown here, and their library imports asyncio, which takes a while."""
+    """Import bm25s without tqdm: no bars are shown, and importing it is slow."""
     before = os.environ.get("DISABLE_TQDM")
     os.environ["DISABLE_TQDM"] = "1"
     try:

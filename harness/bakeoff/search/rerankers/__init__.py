@@ -1,4 +1,4 @@
-"""A second stage: query + candidates → a new order. A new one is a file here and a line below."""
+"""Rerankers: query and candidates to scores. Extensions add more."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from bakeoff_providers.errors import StoreError
 from bakeoff_providers.needs import Plugin
 from bakeoff_providers.registry import Registry
 
+from bakeoff.core.extensions import collect_entries
 from bakeoff.core.facts import Remark
 from bakeoff.embedding.cache import VectorCache
 
@@ -41,18 +42,18 @@ class Reranker(Plugin, Adapter, ABC):
         """The model's name, as it enters the cache key."""
 
     def identity(self) -> dict[str, str | int | float | bool | None]:
-        """All that changes a score besides query and document: the cache key is made of this."""
+        """Everything besides query and document that changes a score; part of the cache key."""
         return {"reranker": self.name, "model": self.model}
 
     def load(self, *, offline: bool = False) -> None:
-        """Fetches and loads what the first call would; Unavailable where that can't be had."""
+        """Load what the first call needs; raises Unavailable where that is impossible."""
 
     @abstractmethod
     def rank(self, query: str, documents: Sequence[str]) -> Reranked:
-        """One call for all candidates."""
+        """Score all candidates in one call."""
 
     def prepare(self, documents: Sequence[str], cache: VectorCache | None) -> Remark:  # noqa: ARG002 - most have nothing
-        """Called once with every document's text: what can be made ahead of the queries. Returns a note to the row."""
+        """Called once with all documents, for work ahead of the queries. Returns a note for the row."""
         return ""
 
     def cost(self, tokens: float, searches: int) -> float | None:
@@ -62,11 +63,11 @@ class Reranker(Plugin, Adapter, ABC):
         return tokens * self.usd_per_million / 1e6 + searches * self.usd_per_search
 
     def close(self) -> None:
-        """Lets go of sessions and weights."""
+        """Release sessions and weights."""
 
 
-def checked(answer: Reranked, documents: Sequence[str], name: str) -> Reranked:
-    """The promise, enforced in one place."""
+def check_scores(answer: Reranked, documents: Sequence[str], name: str) -> Reranked:
+    """One finite score per document, or StoreError."""
     with np.errstate(over="ignore"):
         scores = np.asarray(answer.scores, dtype=np.float32)
     if scores.shape != (len(documents),):
@@ -80,11 +81,8 @@ RERANKERS: Registry[Reranker] = Registry(
     "reranker",
     "bakeoff.rerankers",
     {
-        "fake": "bakeoff.search.rerankers.fake:Fake",
-        "own": "bakeoff.search.rerankers.own:Own",
-        "maxsim": "bakeoff.search.rerankers.maxsim:MaxSim",
-        "cross_encoder": "bakeoff.search.rerankers.cross_encoder:CrossEncoder",
-        "cohere": "bakeoff.search.rerankers.hosted:CohereReranker",
-        "voyage": "bakeoff.search.rerankers.hosted:VoyageReranker",
+        "fake": "bakeoff.search.rerankers.fake:FakeReranker",
+        "own": "bakeoff.search.rerankers.own:OwnReranker",
+        **collect_entries("RERANKERS"),
     },
 )

@@ -1,4 +1,4 @@
-"""A reranker of counted words alone: no model, no network, the same scores on every machine."""
+"""A deterministic reranker by word overlap, without model or network."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bakeoff_providers.shared_options import Label
 from bakeoff.search.rerankers import Reranked, Reranker
 
 
-class Fake(Reranker):
+class FakeReranker(Reranker):
     """The share of the query's words that a document has."""
 
     name: ClassVar[str] = "fake"

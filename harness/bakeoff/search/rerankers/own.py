@@ -12,7 +12,7 @@ from bakeoff_providers.shared_options import File, FunctionName, Label
 from bakeoff.search.rerankers import Reranked, Reranker
 
 
-class Own(Reranker):
+class OwnReranker(Reranker):
     """Written as `provider = "file:mine.py:rerank"`; its scores are kept under a revision or a hash of the file."""
 
     name: ClassVar[str] = "own"

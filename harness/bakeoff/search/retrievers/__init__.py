@@ -1,4 +1,4 @@
-"""Rankings that are asked for elsewhere. A new one is a file here and a line below (others: `bakeoff.retrievers`)."""
+"""Retrievers: rankings from a function or an endpoint. Other packages add theirs by `bakeoff.retrievers`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Unknown = Annotated[Literal["error", "drop"], "what happens to ids that are no d
 
 
 class Retriever(Plugin, ABC):
-    """One system that ranks by itself. What it answers is checked here, not there."""
+    """A search system of its own. The harness validates its answers."""
 
     name: ClassVar[str]
     paths: ClassVar[tuple[str, ...]] = ()  # options that are files, relative to the line-up
@@ -23,18 +23,18 @@ class Retriever(Plugin, ABC):
 
     @classmethod
     def check(cls, **options: Any) -> None:
-        """Raises InputError for options that can't be right, without asking anything."""
+        """Raise InputError for invalid options, without a request."""
 
     @abstractmethod
     def search(self, text: str, k: int) -> tuple[Scored, int]:
-        """The best k for a text, and the nanoseconds of the call that answered."""
+        """The k best for a text, and the nanoseconds of the successful call."""
 
     def close(self) -> None:
-        """Lets go of connections."""
+        """Close connections."""
 
 
-def scored(answer: Any) -> list[tuple[str, float]]:
-    """Pairs of id and score from pairs, from a dict, or from ids alone, whose order is then the ranking."""
+def pair_scores(answer: Any) -> list[tuple[str, float]]:
+    """Pairs of id and score from pairs, a dict, or ids in ranked order."""
     if isinstance(answer, Mapping):
         answer = list(answer.items())
     if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):

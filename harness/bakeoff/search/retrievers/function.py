@@ -11,7 +11,7 @@ from bakeoff_providers.keys import fill_in, missing_variables
 from bakeoff_providers.shared_options import File, FunctionName
 
 from bakeoff.core.clock import time_call
-from bakeoff.search.retrievers import Retriever, Scored, Unknown, scored
+from bakeoff.search.retrievers import Retriever, Scored, Unknown, pair_scores
 
 
 class Function(Retriever):
@@ -41,7 +41,7 @@ class Function(Retriever):
 
     @classmethod
     def missing(cls, **options: Any) -> str | None:
-        """A variable that an option names and that is not set."""
+        """An unset variable that an option names."""
         return missing_variables(options)
 
     @classmethod
@@ -51,6 +51,6 @@ class Function(Retriever):
             raise InputError("names no function", place="retriever", remedy='retriever = "file:mine.py:search"')
 
     def search(self, text: str, k: int) -> tuple[Scored, int]:
-        """The call alone is timed."""
+        """The call alone is time_call."""
         answer, nanoseconds = time_call(lambda: self._search(text, k))
-        return scored(answer), nanoseconds
+        return pair_scores(answer), nanoseconds

@@ -14,7 +14,7 @@ from bakeoff_providers.shared_options import Timeout
 from bakeoff_providers.stopping import in_time
 
 from bakeoff.calls.retry import RateLimit, RetryPolicy, call
-from bakeoff.search.retrievers import Retriever, Scored, Unknown, scored
+from bakeoff.search.retrievers import Retriever, Scored, Unknown, pair_scores
 
 if TYPE_CHECKING:
     import httpx
@@ -63,12 +63,12 @@ class Http(Retriever):
 
     @classmethod
     def missing(cls, **options: Any) -> str | None:
-        """A variable that a header or the body names and that is not set."""
+        """An unset variable that a header or the body names."""
         return missing_variables([options.get("headers"), options.get("body")])
 
     @classmethod
     def check(cls, **options: Any) -> None:
-        """The URL, the method, the paths, and that no key is written down."""
+        """Checks URL, method and paths, and that no key is written out."""
         try:
             parts = urlsplit(str(options.get("url", "")))
         except ValueError:
@@ -90,33 +90,33 @@ class Http(Retriever):
             raise InputError("unknown is neither 'error' nor 'drop'", place="retriever unknown")
 
     def search(self, text: str, k: int) -> tuple[Scored, int]:
-        """The time of the request that was answered; failed ones and their waits are not in it."""
-        content = _filled(self._body, text, k)
+        """Times the successful request alone, without retries and waits."""
+        content = _fill_template(self._body, text, k)
         answer, nanoseconds = call(lambda: self._request(content, k), self._policy, self._rate_limit)
         ids = _at(answer, self._ids)
         if not self._scores:
-            return scored(ids), nanoseconds
+            return pair_scores(ids), nanoseconds
         values = _at(answer, self._scores)
         if len(values) != len(ids):
             raise StoreError(f"{self.url} answered {len(ids)} ids and {len(values)} scores")
-        return scored(list(zip(ids, values, strict=True))), nanoseconds
+        return pair_scores(list(zip(ids, values, strict=True))), nanoseconds
 
     def close(self) -> None:
         """Closes the connection."""
         self._client.close()
 
     def _request(self, content: Any, k: int) -> Any:
-        """One request, held to a deadline and to a size, redirects refused, as those to providers are."""
+        """One request with a deadline and a size limit; redirects are refused."""
         try:
-            response = in_time(lambda: self._sent(content, k), self._timeout)
+            response = in_time(lambda: self._send(content, k), self._timeout)
         except Exception as error:
-            raise self._failed(error) from None
+            raise self._wrap_error(error) from None
         try:
             return response.json()
         except (ValueError, RecursionError):
             raise StoreError(f"{self.url} answered no JSON") from None
 
-    def _sent(self, content: Any, k: int) -> httpx.Response:
+    def _send(self, content: Any, k: int) -> httpx.Response:
         with expecting(Expected(min(ANSWER_BYTES + k * HIT_BYTES, MOST_BYTES))):
             if self._method == "GET":
                 response = self._client.get(self.url, params=content)
@@ -125,13 +125,13 @@ class Http(Retriever):
             response.raise_for_status()
         return response
 
-    def _failed(self, error: Exception) -> BakeoffError:
+    def _wrap_error(self, error: Exception) -> BakeoffError:
         failed = failure(error, who=self.url, secrets=[secret for secret in self._secrets if secret], hints={})
         return failed if isinstance(failed, (CallFailed, Unavailable)) else CallFailed(str(failed))
 
 
-def _filled(template: Any, text: str, k: int) -> Any:
-    """The template with the query in it: a value that is `{k}` alone becomes a number."""
+def _fill_template(template: Any, text: str, k: int) -> Any:
+    """Fill in the query. A value that is only `{k}` becomes a number."""
     match template:
         case "{text}":
             return text
@@ -140,9 +140,9 @@ def _filled(template: Any, text: str, k: int) -> Any:
         case str():
             return template.replace("{k}", str(k)).replace("{text}", text)
         case Mapping():
-            return {key: _filled(value, text, k) for key, value in template.items()}
+            return {key: _fill_template(value, text, k) for key, value in template.items()}
         case list() | tuple():
-            return [_filled(value, text, k) for value in template]
+            return [_fill_template(value, text, k) for value in template]
     return template
 
 

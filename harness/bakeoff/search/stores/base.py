@@ -37,7 +37,7 @@ CANDIDATES = (16, 32, 64, 128, 256, 512)  # lengths of a graph's candidate list 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What the engine itself does. Where it can't filter or update, the adapter does it, at a cost in time."""
+    """What the engine does natively. The adapter emulates missing filters and updates, at a cost in time."""
 
     exact: bool  # nothing nearer can have been missed
     filters: bool  # the engine skips what a filter excludes while it searches
@@ -47,7 +47,7 @@ class Capabilities:
 
 
 class WrongCount(StoreError):
-    """A store holds more or fewer documents than it was given."""
+    """The store's count differs from the number of documents added."""
 
     def __init__(self, store: str, added: int, held: int) -> None:
         self.store, self.added, self.held = store, added, held
@@ -56,20 +56,20 @@ class WrongCount(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class SizeModel:
-    """Bytes that the index needs by its construction, whatever its file format adds."""
+    """Theoretical index size, without file format overhead."""
 
     per_document: float
     fixed: float
     formula: str
 
     def bytes(self, documents: int) -> float:
-        """The whole index over this many documents."""
+        """Size of the index over this many documents."""
         return self.fixed + self.per_document * documents
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """How a store keeps vectors of a precision: with which options, in how few bits, and what to say of it."""
+    """How a store keeps vectors of a precision: its options, the precision it really has, and a note."""
 
     options: Mapping[str, Any]
     precision: Precision  # what the engine itself keeps; float32 where it has no smaller type
@@ -77,7 +77,7 @@ class Holding:
 
 
 class Store(Plugin, ABC):
-    """Vectors → nearest ids. A subclass fills in the methods with an underscore; what comes in is checked here."""
+    """Vectors → nearest ids. Subclasses implement the underscore methods; inputs are checked here."""
 
     name: ClassVar[str]
     threads: ClassVar[int | None] = None  # how many it is held to, where the adapter sets that
@@ -95,24 +95,24 @@ class Store(Plugin, ABC):
 
     @classmethod
     def takes(cls, field: str, value: Scalar) -> bool:
-        """Whether the engine can keep this part of a document's metadata; what it can't is left out, and said."""
+        """Whether the engine can store this metadata field. What it can't is left out, with a note."""
         return (field.isascii() or is_text(field)) and (not isinstance(value, str) or value.isascii() or is_text(value))
 
     @classmethod
     def check(cls, *, dimensions: int | None, documents: int, **options: Any) -> None:
-        """Raises InputError for options that this many documents can't have, without building anything."""
+        """Raise InputError for options that do not fit this many documents; builds nothing."""
 
     @classmethod
-    def quantised(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:  # noqa: ARG003
-        """The options by which the engine keeps vectors in so few bits; None where it has no such type."""
+    def quantise(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:  # noqa: ARG003
+        """Options for native vectors of this precision; None where the engine has no such type."""
         return None
 
     @classmethod
     def holding(cls, precision: Precision, options: Mapping[str, Any]) -> Holding:
-        """How vectors of this precision are kept; where the engine has no such type, the row says so."""
+        """How vectors of this precision are stored, with a note where the engine has no such type."""
         if precision == "float32":
             return Holding(options, precision)
-        native = cls.quantised(precision, options)
+        native = cls.quantise(precision, options)
         if native is None:
             return Holding(options, "float32", fact("no_such_precision", store=cls.label(options), precision=precision))
         if cls.keeps_originals(precision):
@@ -121,31 +121,31 @@ class Store(Plugin, ABC):
 
     @classmethod
     def keeps_originals(cls, precision: Precision) -> bool:  # noqa: ARG003 - most keep the codes alone
-        """Whether codes of this precision are kept beside the vectors, and not instead of them."""
+        """Whether codes are stored in addition to the full vectors."""
         return False
 
     @classmethod
     def label(cls, options: Mapping[str, Any]) -> str:
-        """The store with its options, as every table shows it."""
+        """The store with its options, for tables."""
         shown = (str(value) if name in cls.named_by_value else f"{name}={value}" for name, value in options.items())
         return " ".join([cls.name, *shown])
 
     @property
     @abstractmethod
     def capabilities(self) -> Capabilities:
-        """What this store does with the options that it was given."""
+        """Capabilities under its current options."""
 
     def add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Mapping[str, Any]] | None = None) -> None:
-        """Takes documents, replacing those it knows; afterwards they can be searched."""
-        units, fields = self._checked(ids, vectors, metadata)
+        """Add documents or replace known ones; they are searchable afterwards."""
+        units, fields = self._check_rows(ids, vectors, metadata)
         if len(ids):
             with self._failures_as_unavailable():
                 self._add(ids, units, fields)
 
-    def _checked(
+    def _check_rows(
         self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Mapping[str, Any]] | None
     ) -> tuple[Vectors, Sequence[Metadata]]:
-        """What comes in, as `_add` takes it."""
+        """Validate rows for `_add`."""
         if vectors.ndim != 2 or len(vectors) != len(ids) or (metadata is not None and len(metadata) != len(ids)):
             raise InputError(f"{self.name}: {len(ids)} ids, but not as many vectors and metadata")
         if not len(ids):
@@ -153,41 +153,41 @@ class Store(Plugin, ABC):
         self._check_dimensions(vectors.shape[1])
         if len(set(ids)) < len(ids):
             raise InputError(f"{self.name}: there are duplicate ids in one call")
-        fields = [self._kept(document) for document in metadata] if metadata is not None else [{}] * len(ids)
+        fields = [self._keep_fields(document) for document in metadata] if metadata is not None else [{}] * len(ids)
         return _unit(np.ascontiguousarray(vectors, dtype=np.float32), ids), fields
 
-    def left_out_note(self) -> Fact | None:
-        """What a reader of the row must know, if anything was left out."""
+    def note_left_out(self) -> Fact | None:
+        """The note about metadata that was left out, if any."""
         if not self.left_out:
             return None
         return fact("refused_metadata", store=self.name, count=len(self.left_out), fields=sorted(self.left_out)[:SOME])
 
-    def _kept(self, metadata: Mapping[str, Any]) -> Metadata:
+    def _keep_fields(self, metadata: Mapping[str, Any]) -> Metadata:
         fields = filterable(metadata)
         refused = [field for field, value in fields.items() if not self.takes(field, value)]
         self.left_out.update(refused)
         return {field: value for field, value in fields.items() if field not in refused} if refused else fields
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Forgets documents; an id that is not there is no error."""
+        """Delete documents; unknown ids are ignored."""
         if len(ids):
             with self._failures_as_unavailable():
                 self._delete(list(ids))
 
     def search(self, vector: Vectors, k: int, where: Where | None = None) -> Hits:
-        """The k nearest of those that pass the filter; all there are, when they are fewer.
+        """The k nearest that pass the filter, or all where there are fewer.
 
-        With a filter the list is always full. Without one an approximate index may answer a shorter list than it
-        could: that is part of what it loses, and is counted.
+        A filtered list is always full. An unfiltered list of an approximate index may be short, which counts
+        as loss.
         """
-        vector = self._checked_query(vector)
+        vector = self._check_query(vector)
         try:
             return self._search(vector, k, self._conditions(where) if where else ())
         except self.failures as error:
             raise Unavailable(f"{self.name}: {error}") from error
 
     def _conditions(self, where: Where) -> tuple[Condition, ...]:
-        """What the store could not keep can't be filtered by, either."""
+        """Refuses filters on fields that the store could not keep."""
         filters = conditions(where)
         for condition in filters:
             if not all(self.takes(condition.field, value) for value in condition.values):
@@ -196,8 +196,8 @@ class Store(Plugin, ABC):
                 )
         return filters
 
-    def _checked_query(self, vector: Vectors) -> Vectors:
-        """At unit length."""
+    def _check_query(self, vector: Vectors) -> Vectors:
+        """Validate and normalise."""
         self._check_dimensions(vector.shape[-1])
         square = float(vector.dot(vector))
         if not 0 < square < np.inf:
@@ -207,10 +207,10 @@ class Store(Plugin, ABC):
         return vector
 
     def expect(self, documents: int, sample: Callable[[int], Vectors]) -> None:
-        """Called before the first of several `add`: how many are to come, and a way to have some of all of them."""
+        """Called before bulk adding with the total number and a way to draw a sample of all vectors."""
 
     def fill(self, ids: Sequence[str], vectors: VectorRows, fields: Sequence[Mapping[str, Any]] | None) -> int:
-        """Adds all documents, a block at a time; the nanoseconds that it took, without reading the blocks."""
+        """Add all documents blockwise; returns the nanoseconds spent in the store."""
         if len(vectors) > BLOCK:
             self.expect(len(vectors), lambda count: vectors[np.linspace(0, len(vectors) - 1, count).astype(np.int64)])
         nanoseconds = 0
@@ -228,7 +228,7 @@ class Store(Plugin, ABC):
 
     @abstractmethod
     def _delete(self, ids: list[str]) -> None:
-        """Ids of which some may be unknown."""
+        """Delete ids, some of which may be unknown."""
 
     @abstractmethod
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
@@ -246,19 +246,19 @@ class Store(Plugin, ABC):
             raise WrongCount(self.name, added, held)
 
     def build(self) -> None:
-        """Builds the index where that is a step of its own; before it, search is exact or slower, never wrong."""
+        """Build the index where that is a separate step. Search before it is exact or slower, never wrong."""
 
     @classmethod
     def grid(cls, documents: int, dimensions: int) -> Grid:  # noqa: ARG003 - most do not depend on them
-        """Build parameters that are worth a sweep over this many documents."""
+        """Build parameters to sweep over this many documents."""
         return cls.build_grid
 
     def tunings(self) -> Grid:
-        """Query parameters that have an effect on this index, with the values that are worth a sweep."""
+        """Query parameters of this index, with values to sweep."""
         return self.query_grid
 
     def tune(self, **parameters: Any) -> None:
-        """Changes query parameters; nothing is built again."""
+        """Change query parameters without a rebuild."""
         for parameter, value in parameters.items():
             if parameter not in self.query_options:
                 raise InputError(
@@ -272,34 +272,34 @@ class Store(Plugin, ABC):
         """Hands changed query parameters to the engine."""
 
     def persist(self) -> None:
-        """Puts on disk what is not there yet."""
+        """Flush to disk."""
 
     def on_disk(self) -> bool:
-        """Whether its folder grows as vectors are added; others are in memory or on a server."""
+        """Whether it writes to its folder, not to memory or a server."""
         return False
 
     def size_bytes(self) -> int | None:
-        """Bytes of the index, on disk where it is kept there; None where a server does not say."""
+        """Index size in bytes; None where unknown."""
         return sum(_bytes_on_disk(file) for file in self.folder.rglob("*") if file.is_file())
 
     @abstractmethod
     def size_model(self) -> SizeModel:
-        """The size by construction, with its formula in words of n documents and d dimensions."""
+        """The theoretical size, with its formula in n documents and d dimensions."""
 
     def processes(self) -> list[int]:
-        """The server processes on this machine that hold the index besides this one."""
+        """Local server processes that hold the index."""
         return []
 
     def close(self) -> None:
         """Releases files and connections."""
 
     def discard(self) -> None:
-        """Closes, and removes what the store keeps outside of its folder."""
+        """Close, and remove what is stored outside its folder."""
         self.close()
 
     @contextmanager
     def _failures_as_unavailable(self) -> Iterator[None]:
-        """A server's failure costs its row, not the run."""
+        """A server failure fails the row, not the run."""
         try:
             yield
         except self.failures as error:
@@ -311,13 +311,13 @@ class Store(Plugin, ABC):
 
 
 def _bytes_on_disk(file: Path) -> int:
-    """What is really written: some stores reserve room in files that are mostly holes."""
+    """Allocated bytes: some stores write sparse files."""
     status = file.stat()
     return min(status.st_size, status.st_blocks * 512) if hasattr(status, "st_blocks") else status.st_size
 
 
 def _unit(vectors: Vectors, ids: Sequence[str]) -> Vectors:
-    """Length one, so that inner product is cosine; zeros and NaN, which each store treats differently, are refused."""
+    """Normalise, so that inner product is cosine. Zeros and NaN are refused, as stores disagree on them."""
     squares = np.einsum("ij,ij->i", vectors, vectors)
     bad = ~((squares > 0) & (squares < np.inf))
     if bad.any():

@@ -25,7 +25,7 @@ from bakeoff.core.filters import Condition, Metadata, Scalar
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores import servers
 from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store, graph_bytes
-from bakeoff.search.stores.existing import BLOCK, Existing, ExistingIndex, field_of, is_url, known, path_of
+from bakeoff.search.stores.existing import BLOCK, Existing, ExistingIndex, choose_name, field_of, is_url, path_of
 from bakeoff.search.stores.scratch import scratch
 from bakeoff.search.stores.servers import collection_name, listeners, note_dropped, note_made, server_url
 from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, Url
@@ -41,7 +41,7 @@ def server_client(url: str) -> Any:
 
     parts, token = urlsplit(url), key_in(TOKEN)
 
-    def connected() -> Any:  # asks the server for its tenant, and waits without end
+    def connect() -> Any:  # asks the server for its tenant, and waits without end
         return chromadb.HttpClient(
             host=parts.hostname or "",
             port=parts.port or (443 if parts.scheme == "https" else 8000),
@@ -53,7 +53,7 @@ def server_client(url: str) -> Any:
         )
 
     try:
-        client = in_time(connected, servers.CONNECT)
+        client = in_time(connect, servers.CONNECT)
     except (ValueError, DeadlineTimeout) as error:
         raise Unavailable(f"chroma: {scrub(str(error))}") from None
     session = getattr(client._server, "_session", None)  # it has no option for the time that an answer may take
@@ -157,7 +157,7 @@ class Chroma(Store):
         return {"ef_search": (16, 32, 64, 128, 256)} if self.mode == "persistent" else {}
 
     def _apply_tuning(self) -> None:
-        """An index in memory keeps the length that it was made with, whatever the collection says: open it again."""
+        """An open index ignores a changed length, so the collection is opened again."""
         if self.mode != "persistent":
             raise InputError(
                 f"chroma can't change ef_search of an index in {self.mode} mode", remedy="give it when it is built"
@@ -168,7 +168,7 @@ class Chroma(Store):
         self._collection = self._client.get_collection(self._name, embedding_function=None)
 
     def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
-        """In batches that Chroma takes. Known ids are deleted first: add ignores them, and upsert merges fields."""
+        """Add in Chroma's batch size. Known ids are deleted first: `add` ignores them, `upsert` merges fields."""
         step = self._client.get_max_batch_size()
         for start in range(0, len(ids), step):
             batch = list(ids[start : start + step])
@@ -237,14 +237,14 @@ class ExistingChroma(ExistingIndex):
         super().__init__(existing=existing, **where)
         self._resources = contextlib.ExitStack()
         try:
-            self._client = self._connected()
+            self._client = self._connect()
             self._resources.callback(self._client.close)
             self._open()
         except BaseException:
             self.close()
             raise
 
-    def _connected(self) -> Any:
+    def _connect(self) -> Any:
         if is_url(self.existing):
             return server_client(server_url(self.existing, URL))
         import chromadb
@@ -257,7 +257,7 @@ class ExistingChroma(ExistingIndex):
 
     def _open(self) -> None:
         names = [str(getattr(collection, "name", collection)) for collection in self._client.list_collections()]
-        chosen = known(self.collection, names, "collection", "collection")
+        chosen = choose_name(self.collection, names, "collection", "collection")
         self._collection = self._client.get_collection(chosen, embedding_function=None)
         self._fields = self.id.split(".")[1:] if self.id.startswith("metadata.") else []
         self.entries = int(self._collection.count())

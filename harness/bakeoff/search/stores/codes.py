@@ -12,13 +12,13 @@ LARGEST = 127
 
 
 def int8_codes(vectors: Vectors) -> NDArray[np.int8]:
-    """Each vector by its own largest value: a cosine does not change with the length, so no scale has to be kept."""
+    """Scale each vector by its largest value. Cosine ignores length, so no scale is stored."""
     scale = LARGEST / np.abs(vectors).max(axis=-1, keepdims=True)
     return np.asarray(np.round(vectors * scale), dtype=np.int8)
 
 
 def bit_codes(vectors: Vectors, order: Literal["big", "little"] = "big") -> NDArray[np.uint8]:
-    """One bit for each sign, eight to a byte; what fills up the last byte is equal in all."""
+    """Sign bits, eight to a byte; padding is equal in all."""
     return np.packbits(vectors >= 0, axis=-1, bitorder=order)
 
 
@@ -29,5 +29,5 @@ def signs(codes: NDArray[np.uint8], dimensions: int) -> Vectors:
 
 
 def bit_similarity(hamming: Any, dimensions: int) -> Any:
-    """The cosine of the signs, from how many of them differ."""
+    """Cosine of the signs, from their Hamming distance."""
     return 1 - 2 * hamming / dimensions

@@ -1,4 +1,4 @@
-"""Indexes that exist already: asked for their nearest entries, or all of them in blocks, and never written.
+"""Existing indexes: searched, or read in blocks, and never written.
 
 Those of FAISS and Chroma are beside the stores; others are in extensions.
 """
@@ -29,7 +29,7 @@ Metric = Annotated[str, "how it compares vectors, where it can't be seen from th
 
 
 class ExistingIndex(Plugin, ABC):
-    """Entries with the documents that they belong to: several entries may be chunks of one document.
+    """Entries and the documents they belong to; several entries may be chunks of one document.
 
     `id` says where an entry's document is named: its own id, a field of its metadata ("metadata.page_id") or a column.
     `split` cuts what is found there at this text, for ids such as "doc1#3".
@@ -57,16 +57,16 @@ class ExistingIndex(Plugin, ABC):
 
     @classmethod
     def default_id(cls) -> str:
-        """Where an entry's id is if nothing is said."""
+        """The default for `id`."""
         return "id"
 
     @abstractmethod
     def search(self, vector: Vectors, k: int) -> Hits:
-        """The documents of the k nearest entries, as often as they are found; a higher score is nearer."""
+        """Documents of the k nearest entries, duplicates included; higher scores are nearer."""
 
     @abstractmethod
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[list[str], Vectors]]:
-        """All entries: their documents and vectors, so many at a time."""
+        """All entries in blocks: documents and vectors."""
 
     def documents(self) -> set[str]:
         """Every document that has an entry."""
@@ -76,7 +76,7 @@ class ExistingIndex(Plugin, ABC):
         """Releases files and connections."""
 
     def _compare_by(self, own: str) -> None:
-        """Takes the index's own metric; one that was named and differs would measure something else."""
+        """Adopt the index's own metric; refuse another one in the line-up."""
         if self.metric and self.metric != own:
             problem = f"{self.collection or self.existing} compares by {own}, not by {self.metric}"
             raise InputError(problem, place="metric", remedy="leave it out")
@@ -90,7 +90,7 @@ class ExistingIndex(Plugin, ABC):
 
 
 def path_of(existing: str) -> Path:
-    """The file or folder, which has to be there."""
+    """The file or folder, which must exist."""
     path = Path(existing).expanduser()
     if not path.exists():
         raise InputError(
@@ -112,8 +112,8 @@ def field_of(entry: Mapping[str, Any] | None, path: Sequence[str]) -> Any:
     return value
 
 
-def known(name: str, names: Sequence[str], what: str, place: str) -> str:
-    """The one that was named, or the only one there is."""
+def choose_name(name: str, names: Sequence[str], what: str, place: str) -> str:
+    """The given name, or the only one there is."""
     if not name and len(names) == 1:
         return names[0]
     if name not in names:

@@ -27,7 +27,7 @@ from bakeoff.search.variants import Precision
 
 
 class FaissParts:
-    """The index with its wrappers taken off: what reads ef, nprobe and k_factor, and how to pass a selector down."""
+    """The parts of a wrapped index that read ef, nprobe, k_factor and selectors."""
 
     def __init__(self, faiss: Any, index: Any) -> None:
         self._faiss = faiss
@@ -53,7 +53,7 @@ class FaissParts:
 
     @property
     def widens(self) -> bool:
-        """Whether a search can look further for what passes a filter; FAISS's binary graphs can't."""
+        """Whether a filtered search can be widened; FAISS's binary graphs can't."""
         return not (self.binary and self.graph is not None)
 
     @property
@@ -64,7 +64,7 @@ class FaissParts:
         return self.graph is not None or self.lists is not None or isinstance(self.inner, scanned)
 
     def parameters(self, selector: Any, widen: float) -> Any:
-        """What goes with a filtered search: a graph needs a list that is longer by what the filter drops."""
+        """Parameters of a filtered search. A graph needs a longer list, by what the filter drops."""
         faiss = self._faiss
         if self.graph is not None:
             ef = min(int(self.graph.hnsw.efSearch * widen) + 1, int(self.graph.ntotal))
@@ -73,10 +73,10 @@ class FaissParts:
             inner = self._probing(selector, min(int(self.lists.nprobe * widen) + 1, int(self.lists.nlist)))
         else:
             inner = faiss.SearchParameters(sel=selector)
-        return self._wrapped(inner)
+        return self._wrap(inner)
 
     def exhaustive(self, selector: Any) -> tuple[Any, Any]:
-        """An index and parameters that miss nothing that passes: a graph's own vectors, all lists, the originals."""
+        """An index and parameters for exhaustive search: a graph's storage, all lists, the originals."""
         faiss = self._faiss
         if self.refine is not None and isinstance(faiss.downcast_index(self.refine.refine_index), faiss.IndexFlat):
             return self.refine.refine_index, faiss.SearchParameters(sel=selector)
@@ -84,7 +84,7 @@ class FaissParts:
             storage = faiss.downcast_IndexBinary(self.graph.storage) if self.binary else self.graph.storage
             return storage, faiss.SearchParameters(sel=selector)
         if self.lists is not None:
-            return self.outer, self._wrapped(self._probing(selector, int(self.lists.nlist)))
+            return self.outer, self._wrap(self._probing(selector, int(self.lists.nlist)))
         return self.outer, self.parameters(selector, float(self.outer.ntotal))
 
     def _probing(self, selector: Any, probes: int) -> Any:
@@ -92,7 +92,7 @@ class FaissParts:
         kind = faiss.IVFPQSearchParameters if isinstance(self.lists, faiss.IndexIVFPQ) else faiss.SearchParametersIVF
         return kind(sel=selector, nprobe=probes)
 
-    def _wrapped(self, inner: Any) -> Any:
+    def _wrap(self, inner: Any) -> Any:
         faiss = self._faiss
         for part in reversed(self.all):
             if isinstance(part, faiss.IndexRefine):
@@ -157,7 +157,7 @@ class Faiss(NumberedStore):
 
     @classmethod
     def check(cls, *, dimensions: int | None, documents: int, **options: Any) -> None:
-        """The index string, and that there are as many documents as it has lists."""
+        """Checks the index string, and that there are at least as many documents as lists."""
         if missing_modules(cls.modules, cls.extra) or "index" not in options:
             return
         import faiss
@@ -180,7 +180,7 @@ class Faiss(NumberedStore):
             )
 
     @classmethod
-    def quantised(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def quantise(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Flat and HNSW have both forms, IVF that of bytes."""
         for plain, smaller in SMALLER[precision]:
             if match := re.fullmatch(plain, options.get("index", "Flat")):
@@ -193,13 +193,13 @@ class Faiss(NumberedStore):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Only a flat index compares with everything."""
+        """Only a flat index is exact."""
         exact = isinstance(self._parts.outer, self._faiss.IndexFlat)
         return Capabilities(exact=exact, filters=self._parts.selects, persistent=True, updates=False, in_process=True)
 
     @classmethod
     def grid(cls, documents: int, dimensions: int) -> Grid:
-        """Every family; lists by the usual 4√n, codes of one byte for 8 dimensions."""
+        """Every family, with 4√n lists and one byte per 8 dimensions."""
         lists = 2 ** max(2, round(np.log2(4 * np.sqrt(max(documents, 1)))))
         pieces = next(size for size in range(max(dimensions // 8, 1), 0, -1) if dimensions % size == 0)
         indexes = ["Flat", "SQ8", "HNSW16", "HNSW32", "RaBitQ,RFlat", f"IVF{lists},Flat"]
@@ -229,7 +229,7 @@ class Faiss(NumberedStore):
         return index
 
     def _quiet_training(self) -> None:
-        """FAISS warns of few documents once for each codebook, and spends half a minute on codes that we never use."""
+        """Silences FAISS's warning per codebook, and skips a table that takes half a minute and is unused."""
         for part in self._parts.all:
             if hasattr(part, "do_polysemous_training"):
                 part.do_polysemous_training = False
@@ -246,13 +246,13 @@ class Faiss(NumberedStore):
             self._parts.refine.k_factor = self.k_factor
 
     def _one_thread(self) -> None:
-        """OpenMP counts threads for each of ours."""
+        """OpenMP's thread number is per thread."""
         if not getattr(self._threads, "set", False):
             self._faiss.omp_set_num_threads(self.threads)
             self._threads.set = True
 
     def expect(self, documents: int, sample: Callable[[int], Vectors]) -> None:
-        """Takes the memory of a flat index at once, which growing would need twice; trains with some of all."""
+        """Reserve the memory of a flat index, which growing would need twice; train on a sample."""
         flat = self._parts.outer
         if isinstance(flat, self._faiss.IndexFlat) and not flat.ntotal:
             flat.codes.resize(documents * flat.code_size)
@@ -262,7 +262,7 @@ class Faiss(NumberedStore):
             self._train(sample(min(documents, max(TRAINED_WITH, PER_LIST * lists))))
 
     def _insert(self, labels: Labels, vectors: Vectors) -> None:
-        """Trains with the first vectors that come, where the index wants that."""
+        """Train on the first vectors where needed."""
         assert int(labels[0]) == self._index.ntotal
         if not self._index.is_trained:
             self._train(vectors)
@@ -280,31 +280,31 @@ class Faiss(NumberedStore):
             ) from None
 
     def _remove(self, labels: Labels) -> None:
-        """Nothing: the id map's mask hides them."""
+        """No-op: the id map masks them."""
 
     def count(self) -> int:
         """Without those that are masked."""
         return int(self._index.ntotal) - (self._ids.numbers - len(self._ids))
 
     def _nearest(self, vector: Vectors, k: int) -> Neighbours:
-        """Lists that were not probed and islands of a graph make it short: that is its loss, unless all are wanted."""
+        """May be short, by unprobed lists or graph islands, unless everything is requested."""
         if self._ids.dead:
-            return self._filtered(vector, k, ())
+            return self._search_filtered(vector, k, ())
         k = min(k, self._ids.numbers)
         labels, scores = self._query(self._index, vector, k, None)
         if len(labels) < k == self._ids.numbers:
-            return self._filtered(vector, k, ())
+            return self._search_filtered(vector, k, ())
         return labels, scores
 
-    def _filtered(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Neighbours:
-        """Few are scanned; for many, the index looks as much further as the filter takes away."""
+    def _search_filtered(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Neighbours:
+        """Scan few candidates; for many, widen the search by the filter's selectivity."""
         mask = self._ids.mask(filters)
         passing = int(np.count_nonzero(mask))
         k = min(k, passing)
         if not k:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         if not self._parts.selects:
-            return self._sifted(vector, k, mask)
+            return self._sift(vector, k, mask)
         selector = self._faiss.IDSelectorBitmap(np.packbits(mask, bitorder="little"))
         if passing > SCAN_BELOW and self._parts.widens:
             labels, scores = self._query(self._index, vector, k, self._parts.parameters(selector, len(mask) / passing))
@@ -313,8 +313,8 @@ class Faiss(NumberedStore):
         index, parameters = self._parts.exhaustive(selector)
         return self._query(index, vector, k, parameters)
 
-    def _sifted(self, vector: Vectors, k: int, mask: Any) -> Neighbours:
-        """For the few kinds that can't skip while they search: ask for all, keep what passes."""
+    def _sift(self, vector: Vectors, k: int, mask: Any) -> Neighbours:
+        """For indexes without selectors: request everything, then filter."""
         labels, scores = self._query(self._index, vector, len(mask), None)
         keep = mask[labels]
         return labels[keep][:k], scores[keep][:k]
@@ -346,7 +346,7 @@ class Faiss(NumberedStore):
         (self._faiss.write_index_binary if self._is_binary else self._faiss.write_index)(self._index, target)
 
     def size_bytes(self) -> int:
-        """The index as FAISS would write it to disk."""
+        """Serialised size."""
         flat = self._parts.outer
         if isinstance(flat, self._faiss.IndexFlat):  # a head, and the vectors as they are
             empty = self._faiss.IndexFlat(self.dimensions, self._faiss.METRIC_INNER_PRODUCT)
@@ -361,7 +361,7 @@ class Faiss(NumberedStore):
         return size
 
     def size_model(self) -> SizeModel:
-        """From the code size that the index declares; links for a graph, ids for lists, originals for refining."""
+        """Code size, plus links for a graph, ids for lists, originals for refining."""
         parts = self._parts
         if parts.graph is not None:
             m = int(parts.graph.hnsw.nb_neighbors(0)) // 2
@@ -429,7 +429,7 @@ class ExistingFaiss(ExistingIndex):
         return Hits([self._document(self._ids[at]) for at, _ in hits], [self._sign * score for _, score in hits])
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[list[str], Vectors]]:
-        """As far as the index keeps its vectors: a compressed one gives what it makes of them."""
+        """Reconstructed vectors, which are approximate for a compressed index."""
         for start in range(0, self.entries, size):
             names = [self._document(item) for item in self._ids[start : start + size]]
             yield names, np.asarray(self._index.reconstruct_n(start, len(names)), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Stores whose engine ranks by words and by vectors in one query, and fuses both itself."""
+"""Stores with native hybrid search."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class HybridStore(Store):
         texts: Sequence[str],
         metadata: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
-        """As `add`, with the words to search by."""
-        units, fields = self._checked(ids, vectors, metadata)
+        """As `add`, with texts."""
+        units, fields = self._check_rows(ids, vectors, metadata)
         if len(ids):
             with self._failures_as_unavailable():
                 self._add_texts(ids, units, fields, texts)
 
     def search_hybrid(self, text: str, vector: Vectors, k: int, where: Where | None = None) -> Hits:
-        """The k best by both, of those that pass the filter; a text without a known word leaves the vectors' order."""
-        vector = self._checked_query(vector)
+        """The k best that pass the filter. A text without known words leaves the vectors' order."""
+        vector = self._check_query(vector)
         try:
             return self._search_hybrid(text, vector, k, self._conditions(where) if where else ())
         except self.failures as error:

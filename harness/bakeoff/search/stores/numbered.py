@@ -1,4 +1,4 @@
-"""For engines in this process that know bare vectors by number: ids, metadata, filters and files come from here."""
+"""Ids, metadata, filters and persistence for in-process engines that know vectors by number."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NO_TOKENS: list[str] = []  # of every document without metadata
 
 
 class IdMap:
-    """Numbers that are never reused: a replaced document gets a new one, and its old one is dead."""
+    """Maps ids to numbers that are never reused. A replaced document gets a new one."""
 
     def __init__(self) -> None:
         self._ids: list[str] = []
@@ -50,12 +50,12 @@ class IdMap:
 
     @property
     def numbers(self) -> int:
-        """How many numbers were ever given, also to documents that are gone."""
+        """Numbers ever assigned, deleted documents included."""
         return len(self._ids)
 
     @property
     def dead(self) -> bool:
-        """Whether there is a number whose document is gone."""
+        """Whether any number is dead."""
         return self._living < len(self._ids)
 
     @property
@@ -63,7 +63,7 @@ class IdMap:
         return self._room[: len(self._ids)]
 
     def put(self, ids: Sequence[str], metadata: Sequence[Metadata]) -> tuple[Labels, Labels]:
-        """New numbers for these documents, and the old numbers of those that are replaced."""
+        """Assign numbers; returns them and those they replace."""
         replaced = self.drop(ids)
         first = len(self._ids)
         self._append(ids, [tokens(document) if document else _NO_TOKENS for document in metadata])
@@ -72,7 +72,7 @@ class IdMap:
         return np.arange(first, len(self._ids), dtype=np.int64), replaced
 
     def drop(self, ids: Sequence[str]) -> Labels:
-        """Marks documents as gone and returns their numbers; unknown ids have none."""
+        """Delete documents and return their numbers; unknown ids are ignored."""
         dropped = np.unique(self._rows.matches(ids)[1])
         dropped = dropped[self._alive[dropped]]
         self._alive[dropped] = False
@@ -80,7 +80,7 @@ class IdMap:
         return dropped
 
     def clear(self) -> None:
-        """Marks all documents as gone."""
+        """Delete all documents."""
         self._alive[:] = False
         self._living = 0
 
@@ -89,7 +89,7 @@ class IdMap:
         return [self._ids[label] for label in labels.tolist()]
 
     def mask(self, filters: Sequence[Condition]) -> Mask:
-        """Which numbers belong to a document that is here and passes."""
+        """The live numbers whose metadata passes."""
         kept = self._alive.copy()
         for condition in filters:
             allowed = np.zeros(len(kept), dtype=bool)
@@ -99,7 +99,7 @@ class IdMap:
         return kept
 
     def save(self, path: Path) -> None:
-        """Writes the id map, whole or not at all."""
+        """Write the id map atomically."""
         write_atomic(path, msgspec.msgpack.encode(Saved(self._ids, np.packbits(self._alive).tobytes(), self._tokens)))
 
     @classmethod
@@ -137,7 +137,7 @@ Neighbours = tuple[NDArray[np.integer], NDArray[np.float32]]
 
 
 class LazyIds(LazySequence[str]):
-    """Ids that are looked up when they are read: the engine's answer is numbers, and only that is timed."""
+    """Ids looked up on reading, so that only the engine's search is timed."""
 
     __slots__ = ("_id_map", "_ids", "_labels")
 
@@ -155,7 +155,7 @@ class LazyIds(LazySequence[str]):
 
 
 class NumberedStore(Store):
-    """An engine that knows vectors by number; the id map knows the rest."""
+    """A store over an engine that knows vectors by number."""
 
     def __init__(self, *, dimensions: int, folder: Path) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
@@ -180,16 +180,16 @@ class NumberedStore(Store):
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
         if not len(self._ids):
             return Hits([], [])
-        labels, scores = self._filtered(vector, k, filters) if filters else self._nearest(vector, k)
+        labels, scores = self._search_filtered(vector, k, filters) if filters else self._nearest(vector, k)
         return Hits(LazyIds(self._ids, labels), scores.tolist())
 
     def nearest(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> tuple[list[str], list[float]]:
-        """The answer to a search as plain lists, which can be sent to another process."""
+        """Search results as plain lists, for other processes."""
         hits = self._search(vector, k, filters)
         return list(hits.ids), list(hits.scores)
 
-    def _filtered(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Neighbours:
-        """Few are compared one by one; of many, enough are fetched that k should pass, and all compared if not."""
+    def _search_filtered(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Neighbours:
+        """Scan few candidates; of many, fetch enough that k should pass, else scan all."""
         mask = self._ids.mask(filters)
         passing = int(np.count_nonzero(mask))
         if passing > SCAN_BELOW:
@@ -200,7 +200,7 @@ class NumberedStore(Store):
         return self._scan(vector, k, np.flatnonzero(mask))
 
     def _scan(self, vector: Vectors, k: int, labels: Labels) -> Neighbours:
-        """The k nearest among these numbers, by comparing with each."""
+        """The k nearest of these numbers, by exact comparison."""
         if not len(labels):
             return labels, np.empty(0, dtype=np.float32)
         scores = self._vectors(labels) @ vector
@@ -209,15 +209,15 @@ class NumberedStore(Store):
 
     @abstractmethod
     def _insert(self, labels: Labels, vectors: Vectors) -> None:
-        """Takes vectors under numbers that it does not hold yet."""
+        """Insert vectors under new numbers."""
 
     @abstractmethod
     def _remove(self, labels: Labels) -> None:
-        """Forgets numbers; there may be none."""
+        """Remove numbers, possibly none."""
 
     @abstractmethod
     def _nearest(self, vector: Vectors, k: int) -> Neighbours:
-        """At most k living numbers with their similarities, best first; k may exceed what there is."""
+        """At most k live numbers with similarities, best first."""
 
     @abstractmethod
     def _vectors(self, labels: Labels) -> Vectors:

@@ -1,4 +1,4 @@
-"""Folders for indexes that nobody keeps: gone when their run ends, and collected by the next one after a kill.
+"""Temporary index folders: removed when their run ends, or by the next run after a kill.
 
 The process that made a folder holds a lock in it for as long as it lives. A collector takes that lock before it removes
 anything, and whoever makes a folder looks, with the lock in hand, whether it still is the one that it made.
@@ -35,7 +35,7 @@ _open: dict[Path, int] = {}
 
 @contextlib.contextmanager
 def scratch(name: str = "run") -> Iterator[Path]:
-    """A new folder. Before it is made, those that killed runs left behind are removed, and their drafts in the home."""
+    """A new folder. Leftovers of killed runs are removed first."""
     collect()
     with contextlib.suppress(InputError):  # a home that is none is said where it is needed
         remove_drafts(home(), below=HOME_DEPTH)
@@ -47,7 +47,7 @@ def scratch(name: str = "run") -> Iterator[Path]:
 
 
 def _new_folder(name: str) -> Path:
-    """A collector that looks between the folder and its lock may take both away: then another one is made."""
+    """Retries where a collector removed the folder before it was locked."""
     while True:
         folder = Path(tempfile.gettempdir()) / f"{PREFIX}{name}-{os.getpid()}-{secrets.token_hex(4)}"
         folder.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700)  # root's PostgreSQL runs as somebody else
@@ -70,23 +70,23 @@ def discard(folder: Path) -> None:
 
 
 def discard_all() -> None:
-    """For a process that is about to end by force."""
+    """Remove all folders, before the process ends by force."""
     for folder in list(_open):
         discard(folder)
 
 
 def collect() -> list[Path]:
-    """Removes the folders whose process is gone; says which."""
+    """Remove folders of dead processes and return them."""
     removed = []
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         if folder not in _open:
             with contextlib.suppress(OSError):
-                if _collected(folder):
+                if _collect(folder):
                     removed.append(folder)
     return removed
 
 
-def _collected(folder: Path) -> bool:
+def _collect(folder: Path) -> bool:
     lock = folder / LOCK
     if not lock.exists():  # killed before it had a lock; one that is being made is younger
         if not _OURS.fullmatch(folder.name) or time.time() - folder.stat().st_mtime < ABANDONED:
@@ -105,7 +105,7 @@ def _collected(folder: Path) -> bool:
 
 
 def _remove(folder: Path) -> None:
-    """The lock goes last, so that what a kill leaves of this is collected too; notes of what is left elsewhere stay."""
+    """The lock goes last, so that an interrupted removal is collected later. Notes of leftovers elsewhere stay."""
     for place in collect_entries("BEFORE_REMOVAL").values():
         load_place(place)(folder)
     with contextlib.suppress(OSError):

@@ -1,6 +1,6 @@
-"""What adapters of servers share: whose processes they are, names that do not collide, and no secrets in a line-up.
+"""What server adapters share: processes, collection names, and no secrets in a line-up.
 
-What a run makes on a server is noted in its folder first: after a kill, the next run finds the note and drops it.
+A run notes in its folder what it creates on a server. After a kill, the next run drops it.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ SCAN = 3600  # seconds for a statement that may read all of a table that exists
 
 
 def collection_name(folder: Path) -> str:
-    """A name on a shared server that belongs to this folder alone, and is found again from it."""
+    """A collection name derived from this folder."""
     return "bakeoff_" + hashlib.blake2b(str(folder.resolve()).encode(), digest_size=8).hexdigest()
 
 
 def server_url(url: str, variable: str) -> str:
-    """The address from the line-up or the environment. The line-up is copied into results: no password in it."""
+    """The address from the line-up or the environment. Passwords are refused, as results hold the line-up."""
     if passwords_in(url):
         raise InputError("the URL of a store holds a password", remedy=f"put it into the environment as {variable}")
     return url or os.environ.get(variable, "")
 
 
 def key(item: str) -> uuid.UUID:
-    """A key made from an id, for engines that give signs in keys a meaning of their own, or take no long ones."""
+    """A key from an id, for engines with reserved characters or short keys."""
     return uuid.uuid5(uuid.NAMESPACE_URL, item)
 
 
 def marks(conditions: Sequence[str]) -> list[str]:
-    """Tokens of a filter as letters and digits, for engines that take texts apart or read signs as operators."""
+    """Filter tokens as letters and digits, for engines that tokenise or have operators."""
     return [hashlib.blake2b(condition.encode(), digest_size=12).hexdigest() for condition in conditions]
 
 
 def listeners(url: str) -> list[int]:
-    """The processes on this machine that listen on the URL's port, with their children; none if it is elsewhere."""
+    """Local processes that listen on the URL's port, with their children."""
     import psutil
 
     parts = urlsplit(url)
@@ -89,7 +89,7 @@ PORTS = {"postgresql": 5432, "postgres": 5432, "http": 80, "https": 443, "redis"
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """The store, and how its server is found again: by options of a line-up, or by a variable. No secret is in it."""
+    """A store and how to reach its server again, by options or a variable. Holds no secret."""
 
     store: str
     variable: str
@@ -98,20 +98,20 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def note_made(folder: Path, store: str, address: str, variable: str, **options: str) -> None:
-    """Before a collection of this folder is made on a server; `options` open the store again, but for its address."""
+    """Note a collection before creating it. `options` reopen the store, apart from its address."""
     by_variable = os.environ.get(variable, "") == address or secret_in_url(address) or "password" in address.lower()
     if not by_variable:
         options["url"] = address
-    write_json(folder / NOTE, Note(store=store, variable=variable, server=_shown(address), options=options))
+    write_json(folder / NOTE, Note(store=store, variable=variable, server=_format_address(address), options=options))
 
 
 def note_dropped(folder: Path) -> None:
-    """The collection is gone, and nobody need look for it."""
+    """Remove the note of a dropped collection."""
     (folder / NOTE).unlink(missing_ok=True)
 
 
 def drop_left(note: Path) -> None:
-    """Drops what the note of a dead run tells of. Where its server can't be asked now, the note stays for the next run.
+    """Drop the collection that a dead run noted. The note stays while its server is unreachable.
 
     The collection's name is made from the note's folder, so that a note can name nothing else, and only notes of this
     user count.
@@ -127,7 +127,7 @@ def drop_left(note: Path) -> None:
         note.unlink(missing_ok=True)
         return
     address = left.options.get("url") or os.environ.get(left.variable, "")
-    if address and not stopping.is_stopped() and _shown(address) == left.server and _answers(address):
+    if address and not stopping.is_stopped() and _format_address(address) == left.server and _answers(address):
         with contextlib.suppress(Exception):  # whatever a client raises: the next run tries again
             stopping.in_time(lambda: _drop(left, note.parent), PATIENCE)
 
@@ -137,7 +137,7 @@ def _drop(left: Note, folder: Path) -> None:
 
 
 def _answers(address: str) -> bool:
-    """Whether somebody listens there; True where the address does not say where that is."""
+    """Whether the address accepts connections; True where it has no host."""
     try:
         parts = urlsplit(address)
         host, port = parts.hostname, parts.port or PORTS.get(parts.scheme)
@@ -152,5 +152,5 @@ def _answers(address: str) -> bool:
     return True
 
 
-def _shown(address: str) -> str:
+def _format_address(address: str) -> str:
     return without_secrets(redact_url(address))

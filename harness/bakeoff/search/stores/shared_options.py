@@ -1,4 +1,4 @@
-"""Options that several stores have: one meaning for each name."""
+"""Options that several stores share."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tasks from files. A new format is one module here and one line below (third parties: `bakeoff.formats`).
+"""Formats of tasks. Extensions add data sets by name; other packages add theirs by `bakeoff.formats`.
 
-Its function gets the task's name, the folder that paths are relative to, and its own options as keyword arguments.
+A format is a function of the task's name, the base folder of paths, and its options.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bakeoff_providers.registry import Registry
+
+from bakeoff.core.extensions import collect_entries
 
 if TYPE_CHECKING:
     from bakeoff.core.task import Task
@@ -20,9 +22,7 @@ FORMATS: Registry[Task] = Registry(
         "native": "bakeoff.tasks.formats.native:load",
         "beir": "bakeoff.tasks.formats.beir:load",
         "tables": "bakeoff.tasks.formats.tables:load",
-        "ir_datasets": "bakeoff.tasks.formats.ir_datasets:load",
-        "hub": "bakeoff.tasks.formats.hub:load",
-        "mteb": "bakeoff.tasks.formats.mteb:load",
+        **collect_entries("FORMATS"),
     },
     given=("name", "base"),
 )

@@ -1,4 +1,4 @@
-"""Tables as they come, and their cells: every format reads ids and texts by the same rules."""
+"""Tables and cells: one set of rules for ids and texts in all formats."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Numbered = Iterator[tuple[str, Row]]
 
 
 class Block(NamedTuple):
-    """Consecutive rows, and where each of them is, for the errors."""
+    """Consecutive rows with their places, for errors."""
 
     rows: Sequence[Row]
     place: Callable[[int], str]
@@ -31,7 +31,7 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A table as it comes: where it is from, and its rows by column, a block at a time."""
+    """A table: its source, and its rows in blocks."""
 
     source: Path | str
     blocks: Iterable[Block]
@@ -54,19 +54,19 @@ def _blocks(pairs: Iterable[tuple[str, Row]]) -> Iterator[Block]:
 
 
 def _places(places: list[str]) -> Callable[[int], str]:
-    """Where each row of a block is: of numbered ones no text is kept, as readers keep places as long as ids."""
+    """The places of a block's rows. Numbered places are computed, as readers keep them as long as ids."""
     name, _, first = places[0].rpartition(" ")
     if first.isdecimal() and places == [f"{name} {number}" for number in range(int(first), int(first) + len(places))]:
-        return partial(_numbered, name, int(first))
+        return partial(_format_place, name, int(first))
     return places.__getitem__
 
 
-def _numbered(name: str, first: int, number: int) -> str:
+def _format_place(name: str, first: int, number: int) -> str:
     return f"{name} {first + number}"
 
 
 def column_of(row: Row, column: str, table: Rows, place: str) -> Any:
-    """The cell of a column that must be there."""
+    """The cell of a required column."""
     if column not in row:
         raise InputError(
             f"there is no column {column!r}",
@@ -90,7 +90,7 @@ def id_of(row: Row, column: str, table: Rows, place: str) -> str:
 
 
 def text_of(value: Any, column: str, table: Rows, place: str) -> str:
-    """A text without the space around it; an empty cell is an empty text."""
+    """A stripped string; an empty cell gives ""."""
     if value is None:
         return ""
     if not isinstance(value, str):

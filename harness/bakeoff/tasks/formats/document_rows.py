@@ -1,4 +1,4 @@
-"""Rows → documents, a block at a time: quickly where a block is in order, row by row where an error must be named."""
+"""Rows → documents in blocks. Clean blocks take a fast path; others go row by row to name the error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TEXT, _TEXT_OR_NOTHING = {str}, {str, NoneType}
 
 
 class DocumentColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which columns make a document; several texts are joined in their order."""
+    """The columns of a document; several text columns are joined in order."""
 
     id: Annotated[str, "column of the id"] = "id"
     title: Annotated[str, "column of the title, if there is one"] = "title"
@@ -31,7 +31,7 @@ class DocumentColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class UniqueIds:
-    """The ids of a table while it is read. Places are kept by block and worked out when there is a duplicate."""
+    """The ids of a table so far. Places are computed only for a duplicate."""
 
     def __init__(self, table: Rows, column: str) -> None:
         self.table, self.column = table, column
@@ -44,7 +44,7 @@ class UniqueIds:
         return len(self._order)
 
     def add(self, ids: Sequence[str], place: Callable[[int], str]) -> None:
-        """Takes the ids of consecutive rows; the first that was there before is an error."""
+        """Add the ids of consecutive rows; raises on a duplicate."""
         repeated = len(set(ids)) < len(ids) or len(self.rows.matches(ids)[0]) > 0
         self._starts.append(len(self._order))
         self._places.append(place)
@@ -72,7 +72,7 @@ class UniqueIds:
 def read_documents(
     table: Rows, columns: DocumentColumns, ids: UniqueIds, empty: set[str], *, drop_empty: bool
 ) -> Iterator[list[Document]]:
-    """A list for each block; the ids of documents that are left out go into `empty`."""
+    """Documents in blocks; ids of those left out go into `empty`."""
     has_titles = columns.title == DocumentColumns().title  # a column that the task names must exist, the usual one may
     for block in table.blocks:
         has_titles = has_titles or any(columns.title in row for row in block.rows)
@@ -87,7 +87,7 @@ def read_documents(
 
 
 def _quickly(rows: Sequence[Row], columns: DocumentColumns) -> list[Document] | None:
-    """The documents of rows that are all in order; None as soon as one needs a closer look."""
+    """The fast path; None where a row needs a closer look."""
     used = {columns.id, columns.title, *columns.texts}
     try:
         ids = [row[columns.id] for row in rows]

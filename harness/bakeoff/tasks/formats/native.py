@@ -88,12 +88,12 @@ class QueryFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 def count_categories(entries: Iterable[QueryEntry]) -> dict[str, int] | msgspec.UnsetType:
-    """How many queries each category has, in the order of their first appearance."""
+    """Queries per category, in order of appearance."""
     return dict(Counter(entry.category for entry in entries if entry.category)) or msgspec.UNSET
 
 
 def read_articles(path: Path) -> tuple[ArticleFile, list[Fact]]:
-    """An article file with no duplicate page and no empty summary, and its unknown keys."""
+    """A checked article file and its unknown keys."""
     content, notes = read_data(path, ArticleFile)
     seen: dict[str, int] = {}
     for place, article in enumerate(content.articles):
@@ -140,7 +140,7 @@ def load(
     ground_truth: Annotated[str, "file of grades; ground_truth.json, if there is one, where it is left out"] = "",
     rel: Rel = 1,
 ) -> Task:
-    """The graded task in its files, checked against each other; a task that nobody graded yet may lack the last."""
+    """Load the task; an ungraded one may lack ground_truth.json."""
     truth = base / (ground_truth or truth_file.FILE)
     return read_task(name, base / articles, base / queries, truth if file_exists(truth) else None, rel)
 
@@ -176,7 +176,7 @@ def read_task(name: str, articles: Path, queries: Path, ground_truth: Path | Non
 
 
 def read_queries(path: Path) -> tuple[QueryFile, list[Fact]]:
-    """A query file in which every query has an id of its own and a text; unknown keys, and counts that are wrong."""
+    """A checked query file, its unknown keys, and its wrong counts."""
     content, notes = read_data(path, QueryFile)
     seen: dict[str, int] = {}
     for place, entry in enumerate(content.queries):
@@ -212,14 +212,14 @@ def _day(entry: QueryEntry, place: int, file: Path) -> str:
 
 
 def _check_periods(articles: Sequence[Article], documents: Sequence[Document], file: Path, *, own: bool) -> None:
-    """The days of every article; those in the user's `own` metadata count where a query asks about a day."""
+    """Check the dates of articles; those in `own` metadata matter only if a query has a date."""
     for place, (article, made) in enumerate(zip(articles, documents, strict=True)):
         if (own or article.valid_from or article.valid_to) and (wrong := first_wrong_period([made])):
             raise InputError(wrong[1].problem, file=file, place=f"$.articles[{place}]", remedy=wrong[1].remedy)
 
 
 def drop_repeated_grades(path: Path) -> None:
-    """Rewrites queries without the grades that they repeat, so that these live in one place."""
+    """Rewrite the query file without grades that repeat the ground truth."""
     content, _ = read_data(path, QueryFile)
     if any(entry.expected_results is not None or entry.relevance_annotations is not None for entry in content.queries):
         content.queries = [
@@ -232,7 +232,7 @@ def drop_repeated_grades(path: Path) -> None:
 def _grades_of(
     entries: Sequence[QueryEntry], documents: Collection[str], rel: int, file: Path
 ) -> dict[str, dict[str, int]]:
-    """The grades in a query file. An expected result without one has the lowest grade that is relevant."""
+    """Grades in a query file. An expected result without one gets the lowest relevant grade."""
     if any(entry.relevance_annotations for entry in entries):
         check_keys_once(file)
     grades: dict[str, dict[str, int]] = {}
@@ -251,7 +251,7 @@ def _grades_of(
 
 
 def _doubts(entries: Sequence[QueryEntry], documents: Collection[str], rel: int, file: Path) -> list[Fact]:
-    """Grades in a query file that no document has, and expected results that its own grades call not relevant."""
+    """Warnings about grades of unknown documents, and about expected results graded not relevant."""
     lost: list[tuple[str, str]] = []
     low: list[tuple[str, str]] = []
     for entry in entries:
@@ -275,7 +275,7 @@ def _pairs(pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
 def _check_repeated(
     entries: Sequence[QueryEntry], truth: Judgments, documents: Collection[str], rel: int, file: Path
 ) -> None:
-    """Grades that a query file repeats must be those of the ground truth, where a pair without one counts as 0."""
+    """Grades repeated in a query file must equal the ground truth, where an absent pair counts as 0."""
     differing: list[str] = []
     first = ""
     for place, entry in enumerate(entries):

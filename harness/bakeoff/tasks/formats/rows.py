@@ -1,4 +1,4 @@
-"""Rows → a task: every format that is a table underneath ends here, so all of them refuse the same mistakes."""
+"""Rows → a task. All tabular formats end here and share its checks."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ WEIGHT, STRATUM_SIZE = "weight", "stratum_queries"  # a weight alone may mean an
 REMEDY = "take the rows as log sample wrote them, or remove the columns weight and stratum_queries"
 
 
-def drawn_of(row: Mapping[str, Any], category: str, table: Rows, place: str) -> Drawn | None:
-    """What a row stands for; nothing where it has not both columns."""
+def read_draw(row: Mapping[str, Any], category: str, table: Rows, place: str) -> Drawn | None:
+    """A query's share of traffic; None without both columns."""
     if row.get(WEIGHT) in (None, "") or row.get(STRATUM_SIZE) in (None, ""):
         return None
     try:
@@ -41,8 +41,8 @@ def drawn_of(row: Mapping[str, Any], category: str, table: Rows, place: str) -> 
     return Drawn(weight=weight, stratum=category, of=int(size))
 
 
-def checked_draw(queries: Sequence[Query], source: Path | str) -> None:
-    """All queries have weights or none, they make the whole traffic, and no stratum has more than it has."""
+def check_draw(queries: Sequence[Query], source: Path | str) -> None:
+    """Check that all queries have weights or none, that these sum to 1, and that strata are large enough."""
     drawn = [query.drawn for query in queries if query.drawn is not None]
     if not drawn:
         return
@@ -63,7 +63,7 @@ Judgment = tuple[str, str, str, int]  # place, query, document and grade
 
 
 class QueryColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which columns make a query."""
+    """The columns of a query."""
 
     id: Annotated[str, "column of the id"] = "id"
     text: Annotated[str, "column of the text"] = "text"
@@ -73,7 +73,7 @@ class QueryColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class JudgmentColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which columns make a judgment; a number in place of the grade's column is the grade of every row."""
+    """The columns of a judgment; a number as grade column is the grade of every row."""
 
     query: Annotated[str, "column of the query's id"] = "query"
     document: Annotated[str, "column of the document's id"] = "document"
@@ -87,8 +87,8 @@ class Columns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     queries: Annotated[QueryColumns, "columns of the queries"] = QueryColumns()
     judgments: Annotated[JudgmentColumns, "columns of the judgments"] = JudgmentColumns()
 
-    def named(self, given: Mapping[str, Any] | None) -> Columns:
-        """With the names that a task.toml gives, the others as they are here."""
+    def rename(self, given: Mapping[str, Any] | None) -> Columns:
+        """Replace the given names; the others stay."""
         known = msgspec.to_builtins(self)
         tables = convert("columns", given or {}, dict[str, dict[str, Any]])
         merged = {table: {**known.get(table, {}), **names} for table, names in tables.items()}
@@ -101,7 +101,7 @@ BEIR_COLUMNS = Columns(
 
 
 class Leniency(msgspec.Struct, frozen=True, kw_only=True):
-    """What a task may drop because its author said so; everything else that does not fit is refused."""
+    """What may be dropped at the author's request; all other mismatches are refused."""
 
     drop_negative: bool = False
     drop_unknown: bool = False
@@ -119,7 +119,7 @@ class JudgmentCollector:
     grades: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def add(self, place: str, query: str, document: str, grade: int) -> None:
-        """Takes one judgment, or says what is wrong with it."""
+        """Add one judgment, or raise."""
         if grade < 0:
             if self.drop_negative:
                 return
@@ -151,7 +151,7 @@ def task_of(
     grades: Mapping[str, int] | None = None,
     lenient: Leniency = Leniency(),
 ) -> Task:
-    """The three tables, each checked row by row and then against the others."""
+    """Build a task from three tables, each checked by itself and against the others."""
     empty: set[str] = set()
     ids = UniqueIds(documents, columns.documents.id)
     read = read_documents(documents, columns.documents, ids, empty, drop_empty=lenient.drop_empty)
@@ -169,7 +169,7 @@ def task_of(
     if lenient.ignore_identical_ids:
         same = ids.rows.among([query.id for query in kept]) - empty
         kept = [msgspec.structs.replace(query, identical=query.id) if query.id in same else query for query in kept]
-    checked_draw(kept, queries.source)
+    check_draw(kept, queries.source)
     return Task(name=name, documents=kept_documents, queries=kept, judgments=truth, rel=rel)
 
 
@@ -189,7 +189,7 @@ def _queries(table: Rows, columns: QueryColumns) -> dict[str, Query]:
             has_categories |= columns.category in row
             category = text_of(row.get(columns.category), columns.category, table, place)
             where = _where(row.get(columns.where), columns.where, table, place)
-            drawn = drawn_of(row, category, table, place)
+            drawn = read_draw(row, category, table, place)
             day = _day(row.get(columns.as_of), columns.as_of, table, place)
             queries[key] = Query(id=key, text=text, category=category, where=where, drawn=drawn, as_of=day)
     finally:
@@ -226,7 +226,7 @@ def read_judgments(
     queries: set[str],
     lenient: Leniency,
 ) -> Judgments:
-    """A table of judgments, each of a pair that there is. Documents are looked up for many rows at a time."""
+    """Read judgments of existing pairs; documents are looked up in bulk."""
     collector = JudgmentCollector(table.source, lenient.drop_negative)
     for block in _up_to_an_error(judgment_rows(table, columns, grades)):
         known = documents.among([document for _, _, document, _ in block])
@@ -246,7 +246,7 @@ def read_judgments(
 
 
 def _up_to_an_error(judgments: Iterator[Judgment]) -> Iterator[list[Judgment]]:
-    """In blocks; those before a row that can't be read come first, as one of them may be wrong, too."""
+    """Blocks of rows. Rows before an unreadable one are checked first."""
     block: list[Judgment] = []
     try:
         for judgment in judgments:
@@ -261,7 +261,7 @@ def _up_to_an_error(judgments: Iterator[Judgment]) -> Iterator[list[Judgment]]:
 
 
 def judgment_rows(table: Rows, columns: JudgmentColumns, grades: Mapping[str, int] | None) -> Iterator[Judgment]:
-    """Each judgment as place, query, document and grade; whether there is such a pair is the reader's to check."""
+    """Judgments as place, query, document and grade; the caller checks that the pair exists."""
     for place, row in table.rows:
         query = id_of(row, columns.query, table, place)
         document = id_of(row, columns.document, table, place)
@@ -270,7 +270,7 @@ def judgment_rows(table: Rows, columns: JudgmentColumns, grades: Mapping[str, in
 
 
 def _grade(value: Any, grades: Mapping[str, int] | None, table: Rows, place: str) -> int:
-    """A whole number, or a label that the task gives a number for."""
+    """A whole number, or a label with a number in `grades`."""
     if grades is not None:
         label = str(value).lower() if isinstance(value, bool) else str(value)
         if label not in grades:
@@ -295,7 +295,7 @@ def _grade(value: Any, grades: Mapping[str, int] | None, table: Rows, place: str
 
 
 def whole(text: str) -> int | None:
-    """A whole number as people and tables write it (2, -1, 2.0); None where it is something else."""
+    """A whole number in any common spelling (2, -1, 2.0), else None."""
     try:
         number = float(text)
     except ValueError:

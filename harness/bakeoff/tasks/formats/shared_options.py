@@ -1,4 +1,4 @@
-"""Options that several formats have: one meaning for each name."""
+"""Options that several formats share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV, JSONL, JSON, parquet and SQLite → rows, whatever their columns are called."""
+"""CSV, JSONL, JSON, parquet and SQLite → rows with any column names."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,14}")
 
 
 def number_columns(path: Path, rows: Sequence[Row], columns: Mapping[str, str]) -> list[str]:
-    """The columns of metadata in a file of texts that hold whole numbers alone; empty cells say nothing.
+    """Metadata columns of an untyped file that hold only whole numbers or nothing.
 
     Fractions stay text: a filter compares texts and whole numbers only.
     """
@@ -71,13 +71,13 @@ def tables_of(path: Path) -> dict[str, list[str]]:
             "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY name"
         ).fetchall()
         return {
-            name: [column[1] for column in connection.execute(f"PRAGMA table_info({quoted(name)})")]
+            name: [column[1] for column in connection.execute(f"PRAGMA table_info({quote_name(name)})")]
             for (name,) in listed
         }
 
 
 def read_table(path: Path, table: str | None) -> list[Row]:
-    """The rows of one table of a SQLite database; the only one where none is named."""
+    """Rows of a SQLite table, by default the only one."""
     there = tables_of(path)
     if table is None and len(there) == 1:
         table = next(iter(there))
@@ -86,11 +86,11 @@ def read_table(path: Path, table: str | None) -> list[Row]:
         raise InputError(problem, file=path, remedy=f"name one with --table: {', '.join(there) or 'there is none'}")
     with open_database(path) as connection:
         connection.row_factory = sqlite3.Row
-        return [dict(row) for row in connection.execute(f"SELECT * FROM {quoted(table)}")]
+        return [dict(row) for row in connection.execute(f"SELECT * FROM {quote_name(table)}")]
 
 
 def columns_for(rows: Iterable[Row], given: Mapping[str, str], file: Path, table: str = "documents") -> dict[str, str]:
-    """Which column holds which field: what the user says, then what it is commonly called. A text there must be."""
+    """The column of each field, as given or by common names. A text column is required."""
     names = list(dict.fromkeys(str(name) for row in rows for name in row))
     if not names:
         raise InputError("has no rows", file=file, remedy="put at least one row into it")
@@ -99,7 +99,7 @@ def columns_for(rows: Iterable[Row], given: Mapping[str, str], file: Path, table
             raise InputError(
                 f"unknown field {field!r}", place="--column", remedy=f"known: {', '.join(USUAL[table])}, as text=body"
             )
-    columns = matched_columns(names, given, USUAL[table], file)
+    columns = match_columns(names, given, USUAL[table], file)
     if "text" not in columns:
         raise InputError(
             "no column looks like the text",
@@ -109,10 +109,10 @@ def columns_for(rows: Iterable[Row], given: Mapping[str, str], file: Path, table
     return columns
 
 
-def matched_columns(
+def match_columns(
     names: Sequence[str], given: Mapping[str, str], usual: Mapping[str, Sequence[str]], file: Path
 ) -> dict[str, str]:
-    """The column of each field: the one that the user names, otherwise the first usual one that no other field has."""
+    """The column of each field: the given one, else the first common name not yet in use."""
     there = {name.lower(): name for name in names}
     for name in given.values():
         if name.lower() not in there:
@@ -130,15 +130,15 @@ def matched_columns(
 
 
 def other_columns(row: Row, columns: Mapping[str, str], numbers: Collection[str] = ()) -> dict[str, Any]:
-    """What a row says beyond the fields that we know, without empty cells: its metadata."""
+    """The other non-empty cells of a row: its metadata."""
     used = set(columns.values())
     others = {str(name): value for name, value in row.items() if name not in used and value is not None}
     filled = {name: value for name, value in others.items() if value != "" and (name not in numbers or value.strip())}
     return {name: int(value) if name in numbers else value for name, value in filled.items()}
 
 
-def taken(columns: Mapping[str, str], metadata: Iterable[str], numbers: Collection[str] = ()) -> str:
-    """Which column became which field, and which are metadata, in a line for the user to check."""
+def describe_columns(columns: Mapping[str, str], metadata: Iterable[str], numbers: Collection[str] = ()) -> str:
+    """One line on which column became which field, for the user to check."""
     fields = ", ".join(f"{field} = {column}" for field, column in columns.items())
     others = [f"{name} (numbers)" if name in numbers else name for name in metadata]
     return fields + (f"; metadata: {', '.join(others)}" if others else "")
@@ -146,7 +146,7 @@ def taken(columns: Mapping[str, str], metadata: Iterable[str], numbers: Collecti
 
 @contextlib.contextmanager
 def open_database(path: Path) -> Iterator[sqlite3.Connection]:
-    """A database, to be read. Where a file is damaged shows only when its pages are read."""
+    """Open a database read-only. Damage shows only when its pages are read."""
     try:
         with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             yield connection
@@ -154,13 +154,13 @@ def open_database(path: Path) -> Iterator[sqlite3.Connection]:
         raise InputError(f"can't be read: {error}", file=path) from None
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """A table's or a column's name in SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def split_list(value: Any) -> Iterator[str]:
-    """The parts of a value that is a list, a JSON array in a text, or a text with separators."""
+    """Split a list, a JSON array, or a string with separators."""
     if isinstance(value, (list, tuple)):
         yield from (str(item).strip() for item in value if str(item).strip())
     elif value is not None:
@@ -168,7 +168,7 @@ def split_list(value: Any) -> Iterator[str]:
 
 
 def split_categories(categories: str) -> list[str]:
-    """A text of categories, as a JSON array or with separators; databases have both."""
+    """Split categories from a JSON array or a string with separators."""
     if categories.lstrip().startswith("["):
         with contextlib.suppress(msgspec.DecodeError):
             return msgspec.json.decode(categories, type=list[str])

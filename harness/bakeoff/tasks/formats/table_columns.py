@@ -1,4 +1,4 @@
-"""What the columns of a user's tables are: found by their usual names, or named by the user."""
+"""Columns of a user's tables, by common names or as given."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.tasks.formats.cells import Row
 from bakeoff.tasks.formats.rows import whole
-from bakeoff.tasks.formats.source_tables import USUAL, matched_columns
+from bakeoff.tasks.formats.source_tables import USUAL, match_columns
 from bakeoff.tasks.formats.tables import read_table
 
 COLUMNS = {
@@ -29,11 +29,11 @@ def columns_of(path: Path) -> list[str]:
     raise InputError("has no rows", file=path, remedy="put at least one row into it")
 
 
-def found_columns(table: str, path: Path, given: Mapping[str, str], prefix: str = "") -> dict[str, str]:
-    """What the file calls each column; one that is needed and not found is the user's to name."""
+def find_columns(table: str, path: Path, given: Mapping[str, str], prefix: str = "") -> dict[str, str]:
+    """The file's name of each column; raises where a required one must be named."""
     names = columns_of(path)
     usual = {column: words for column, words in USUAL[table].items() if column in COLUMNS[table]}
-    chosen = matched_columns(names, given, usual, path)
+    chosen = match_columns(names, given, usual, path)
     for column in COLUMNS[table]:
         if column not in chosen and column not in OPTIONAL:
             free = next((name for name in names if name not in chosen.values()), "…")
@@ -46,13 +46,13 @@ def found_columns(table: str, path: Path, given: Mapping[str, str], prefix: str 
 
 
 def label_in(row: Row, column: str) -> str:
-    """What a cell of grades says; one without a value, or with pandas' mark for that, says nothing."""
+    """The label in a grade cell; "" for an empty one or NaN."""
     value = row.get(column)
     return "" if value is None or value != value else str(value).strip()  # NaN is not itself
 
 
-def completed_labels(path: Path, column: str, grades: Mapping[str, int], *, empty: bool = False) -> dict[str, int]:
-    """What each label of a column of grades is worth: nothing to say where all are numbers.
+def complete_labels(path: Path, column: str, grades: Mapping[str, int], *, empty: bool = False) -> dict[str, int]:
+    """The grade of each label in a column; empty where all are numbers.
 
     Beside labels a number stands for itself, unless numbers are among what the user gave. `empty` says that rows may
     have none.

@@ -53,7 +53,7 @@ def load(
         read_table(base / documents),
         read_table(base / queries),
         read_table(base / judgments) if judgments else Rows(base, ()),
-        Columns().named(columns),
+        Columns().rename(columns),
         grades=grades,
         rel=rel,
         lenient=Leniency(
@@ -67,7 +67,7 @@ def load(
 
 
 def read_table(path: Path) -> Rows:
-    """A table by the ending of its name; `.gz` after it makes no difference."""
+    """Read a table by its file extension, with or without `.gz`."""
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     if suffix not in READERS and suffix not in JSON_LINES:
         raise InputError(
@@ -78,8 +78,8 @@ def read_table(path: Path) -> Rows:
     return _json_lines(path) if suffix in JSON_LINES else Rows.of(path, READERS[suffix](path))
 
 
-def _separated(path: Path) -> Numbered:
-    """The first line names the columns and shows the delimiter; every other one must have as many columns."""
+def _read_separated(path: Path) -> Numbered:
+    """Read CSV or TSV. The header decides the delimiter and the number of columns."""
     csv.field_size_limit(LONGEST_FIELD)
     try:
         with open_unpacked(path) as stream, io.TextIOWrapper(stream, encoding="utf-8", newline="") as text:
@@ -156,8 +156,8 @@ def _parquet(path: Path) -> Numbered:
 
 JSON_LINES = (".jsonl", ".ndjson")
 READERS: dict[str, Callable[[Path], Numbered]] = {
-    ".csv": _separated,
-    ".tsv": _separated,
+    ".csv": _read_separated,
+    ".tsv": _read_separated,
     ".json": _json,
     ".parquet": _parquet,
     ".qrels": qrels_rows,

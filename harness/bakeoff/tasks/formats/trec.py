@@ -1,4 +1,4 @@
-"""TREC runs and qrels, read as trec_eval reads them and written so that it finds our figures in them."""
+"""TREC runs and qrels, read as in trec_eval and written so that it reproduces our figures."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Run = dict[str, dict[str, float]]
 
 
 def read_run(path: Path) -> Run:
-    """Query → document → score. The rank column counts for nothing: join with `ties="trec"`, as trec_eval orders.
+    """Query → document → score. The rank column is ignored: join with `ties="trec"`, as in trec_eval.
 
-    What comes after the sixth column is ignored, as trec_eval does.
+    Columns after the sixth are ignored, as in trec_eval.
     """
     run: Run = {}
     last, scores = b"", dict[str, float]()  # most lines go where the line before went
@@ -39,10 +39,10 @@ def read_run(path: Path) -> Run:
         except ValueError:
             raise _wrong(line, path, number) from None
         if query != last:
-            last, scores = query, run.setdefault(_decoded(query, path, number), {})
+            last, scores = query, run.setdefault(_decode(query, path, number), {})
         if name in scores:
             raise InputError(
-                f"duplicate document {name!r} for query {_decoded(query, path, number)!r}",
+                f"duplicate document {name!r} for query {_decode(query, path, number)!r}",
                 file=path,
                 place=f"line {number}",
                 remedy="keep one of the two lines",
@@ -97,28 +97,28 @@ def qrels_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 else "check that the file is qrels, and that ids have no white space",
             )
         query, _, document, written = fields
-        grade = whole(_decoded(written, path, number))
+        grade = whole(_decode(written, path, number))
         if grade is None:
             raise InputError(
-                f"grade {_decoded(written, path, number)!r} is not a whole number",
+                f"grade {_decode(written, path, number)!r} is not a whole number",
                 file=path,
                 place=f"line {number}",
                 remedy="grades are whole numbers; for a run, give the qrels first",
             )
         yield (
             f"line {number}",
-            {"query": _decoded(query, path, number), "document": _decoded(document, path, number), "grade": grade},
+            {"query": _decode(query, path, number), "document": _decode(document, path, number), "grade": grade},
         )
 
 
 def run_parts(rankings: Mapping[str, Ranking], tag: str) -> Iterator[str]:
-    """A run file on which trec_eval gives our figures, query by query: there may be very many.
+    """A run file, query by query, on which trec_eval reproduces our figures.
 
     trec_eval ignores the rank column, reads scores in single precision and breaks ties by descending id, so tied
     scores are written a single float apart, in our order.
     """
-    queries = _written(rankings)
-    documents = _written({document for ranking in rankings.values() for document in ranking.ids})
+    queries = _encode_ids(rankings)
+    documents = _encode_ids({document for ranking in rankings.values() for document in ranking.ids})
     tag = _safe(tag)
     for query, ranking in rankings.items():
         name = queries[query]
@@ -129,7 +129,7 @@ def run_parts(rankings: Mapping[str, Ranking], tag: str) -> Iterator[str]:
 
 
 def _apart(scores: Sequence[float]) -> list[float]:
-    """The scores in single precision, each below the one before it."""
+    """Strictly decreasing scores in single precision."""
     single = np.array(scores, dtype=np.float32)
     for place in np.flatnonzero(single[1:] >= single[:-1]) + 1:
         above = single[place - 1]
@@ -142,8 +142,8 @@ def _apart(scores: Sequence[float]) -> list[float]:
 
 def qrels_text(judgments: Judgments) -> str:
     """A qrels file with the ids as `run_parts` writes them."""
-    queries = _written(judgments)
-    documents = _written({document for grades in judgments.values() for document in grades})
+    queries = _encode_ids(judgments)
+    documents = _encode_ids({document for grades in judgments.values() for document in grades})
     return "".join(
         f"{queries[query]} 0 {documents[document]} {grade}\n"
         for query, grades in judgments.items()
@@ -151,8 +151,8 @@ def qrels_text(judgments: Judgments) -> str:
     )
 
 
-def _written(ids: Iterable[str]) -> dict[str, str]:
-    """Ids as they are written: white space, which ends a column, and a leading # are percent-encoded."""
+def _encode_ids(ids: Iterable[str]) -> dict[str, str]:
+    """Percent-encode white space and a leading # in ids."""
     written: dict[str, str] = {}
     taken: dict[str, str] = {}
     for name in ids:
@@ -182,7 +182,7 @@ def _misshapen(path: Path, number: int, columns: int, expected: str, remedy: str
     return InputError(f"the line has {columns} columns, {expected}", file=path, place=f"line {number}", remedy=remedy)
 
 
-def _decoded(field: bytes, path: Path, number: int) -> str:
+def _decode(field: bytes, path: Path, number: int) -> str:
     try:
         return field.decode()
     except UnicodeDecodeError:
@@ -190,7 +190,7 @@ def _decoded(field: bytes, path: Path, number: int) -> str:
 
 
 def _wrong(line: bytes, path: Path, number: int) -> InputError:
-    """What is wrong with a run's line: looked for only where something is, since runs have millions of lines."""
+    """Explain a wrong line of a run; called only after a failure, as runs have millions of lines."""
     fields = line.split()
     if len(fields) < 6:
         return _misshapen(
@@ -200,7 +200,7 @@ def _wrong(line: bytes, path: Path, number: int) -> InputError:
             "a run's has 6: query Q0 document rank score tag",
             remedy="check that the file is a run; qrels come first on the command line",
         )
-    _decoded(fields[2], path, number)
+    _decode(fields[2], path, number)
     shown = fields[4].decode(errors="replace")
     return InputError(f"score {shown!r} is not a finite number", file=path, place=f"line {number}")
 
@@ -230,11 +230,11 @@ def read_run_table(path: Path) -> RunTable | None:
     except OSError:
         return None
     table = _read(path, separator) if count else None
-    return None if table is None or len(table) != count else _checked(table)
+    return None if table is None or len(table) != count else _check_table(table)
 
 
 def _lines(file: FileIO) -> int | None:
-    """How many lines there are; None where bytes that part words stand side by side, or are not six to a line."""
+    """The number of lines; None where separators are doubled or columns are not six."""
     blanks = newlines = 0
     before = False
     buffer = bytearray(BLOCK)
@@ -251,7 +251,7 @@ def _lines(file: FileIO) -> int | None:
 
 
 def _read(path: Path, separator: str) -> Any:
-    """Queries, documents and scores; None where a line has another number of columns, or no number for a score."""
+    """Queries, documents and scores; None for a wrong number of columns or a non-numeric score."""
     import polars
 
     types = {name: polars.Float64 if name == "score" else polars.String for name in COLUMNS}
@@ -263,8 +263,8 @@ def _read(path: Path, separator: str) -> Any:
     return None if table["tag"].any() else table.drop("tag")
 
 
-def _checked(table: Any) -> RunTable | None:
-    """The table by query; None where something in it must be refused, which the ordinary reader does in words."""
+def _check_table(table: Any) -> RunTable | None:
+    """The table by query; None where the ordinary reader must name an error."""
     most = float(np.finfo(np.float32).max)
     if not (-most <= table["score"].min() and table["score"].max() <= most) or table["score"].is_nan().any():
         return None
@@ -294,7 +294,7 @@ def _checked(table: Any) -> RunTable | None:
 
 
 def _duplicates(documents: Any, starts: Lines) -> bool:
-    """Whether a query has a document twice. Short hashes are quick to sort; where two are equal, the ids decide."""
+    """Whether a query has a duplicate document. Sorts short hashes; ids decide on collisions."""
     marks = (documents.hash().to_numpy() >> np.uint64(32)).astype(np.uint32)
     for first, last in pairwise(starts.tolist()):
         marks[first:last].sort()

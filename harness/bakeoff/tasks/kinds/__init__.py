@@ -30,7 +30,7 @@ TASK_KINDS: Registry[TaskKind] = Registry(
 
 
 class TaskKeys(msgspec.Struct, frozen=True):
-    """What every task may say, beside the options of its kind."""
+    """Keys of every task, besides its kind's options."""
 
     kind: Annotated[str, "where judgments come from"] = "graded"
     name: Annotated[str, "what the task is called; its folder's name if left out"] = ""
@@ -41,7 +41,7 @@ class TaskKeys(msgspec.Struct, frozen=True):
 def load_kind(
     source: str | Mapping[str, Any] | Task, base: Path, overrides: Mapping[str, Any] | None = None
 ) -> TaskKind:
-    """A task's kind with its settings: by a built-in name, by the path of a task.toml, described in place, or made."""
+    """The configured kind of a task: by name, path of a task.toml, inline table, or Task."""
     from bakeoff.core.files import read_toml
     from bakeoff.tasks.kinds.graded import InMemory
 

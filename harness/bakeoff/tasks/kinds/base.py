@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Protocol
 
 import msgspec
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.needs import Plugin
 
 from bakeoff.core.facts import Remark, Section
 from bakeoff.core.figures import OwnColumn
@@ -64,7 +65,7 @@ def read_rankings(file: Path, task: Task) -> dict[str, Ranking]:
 
 
 def _ranking(entry: RankedLine) -> Ranking:
-    """By the scores where there are any; otherwise as listed, with scores that say the same."""
+    """Order by scores where given, else as listed."""
     if entry.scores is None:
         return make_ranking((document, 1.0 / rank) for rank, document in enumerate(entry.ranked, start=1))
     if len(entry.scores) != len(entry.ranked):
@@ -76,7 +77,7 @@ def _ranking(entry: RankedLine) -> Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """What a kind adds to a result: figures for machines, tables for people, files of its own.
+    """What a kind adds to a result: figures, tables and files.
 
     `columns` stand beside the deciding measure on a first screen; `reference` is the model that rows are compared with
     in place of grades. `failures` make the command fail once all is written; `also` is a folder that gets the files
@@ -93,13 +94,13 @@ class Extras:
     reference: str = ""
 
     def with_table(self, name: str, figures: Any, section: Section) -> Extras:
-        """The same and one table more, its figures under this name."""
+        """Add one table, with its figures under this name."""
         return replace(self, figures={**self.figures, name: figures}, sections=[*self.sections, section])
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What one contender answered to each query: after the kind's own stages, and `retrieved` before them."""
+    """One contender's rankings: after the kind's own stages, and `retrieved` before them."""
 
     contender: System
     rankings: Mapping[str, Ranking]
@@ -108,7 +109,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One file of answers that someone else made: its scores, its rankings, and what else the kind took from it."""
+    """One file of ready answers: its scores, its rankings, and the kind's own data."""
 
     scores: Scores
     rankings: Mapping[str, Ranking]
@@ -146,7 +147,7 @@ class ScoredContender(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """All that a kind needs to know of a run for its own tables and files."""
+    """A finished run, for a kind's own tables and files."""
 
     task: Task
     contenders: Sequence[ScoredContender]
@@ -157,8 +158,8 @@ class FinishedRun:
     vectors: CorpusVectors
 
 
-class TaskKind(ABC):
-    """One source of judgments. Everything that is not overridden is the engine's ordinary way.
+class TaskKind(Plugin, ABC):
+    """One source of judgments. Methods default to the engine's behaviour.
 
     A kind holds its settings and what its files say, nothing that a run found: every method may be called again.
     `needs_full_ranking` asks for rankings down to the last document; `measures` are worked out besides those of the
@@ -210,7 +211,7 @@ class TaskKind(ABC):
     def task(self) -> Task:
         """The task, checked; its judgments may still be empty where they depend on vectors."""
 
-    def check_contenders(self, task: Task, contenders: Sequence[System], folder: Path) -> None:  # noqa: B027
+    def check_contenders(self, task: Task, contenders: Sequence[System], folder: Path) -> None:
         """Raises InputError where the line-up's rows do not fit the task as a whole, before anything is asked.
 
         What is wrong with one row alone costs that row, and is found elsewhere.
@@ -220,7 +221,7 @@ class TaskKind(ABC):
         """The documents' vectors by this model, where they came with the task."""
         return None
 
-    def judged(self, task: Task, vectors: CorpusVectors) -> Task:  # noqa: ARG002 - most kinds need no vectors
+    def judge(self, task: Task, vectors: CorpusVectors) -> Task:  # noqa: ARG002 - most kinds need no vectors
         """The task with its judgments, before any contender is prepared."""
         return task
 
@@ -233,7 +234,7 @@ class TaskKind(ABC):
         ids = [query.id for query in task.queries]
         return score_queries(join(answers.rankings, task.judgments, ids), measures, task.rel)
 
-    def unlabelled(self, ran: Sequence[ScoredContender]) -> Collection[str]:  # noqa: ARG002 - most kinds score them 0
+    def find_unlabelled(self, ran: Sequence[ScoredContender]) -> Collection[str]:  # noqa: ARG002 - most kinds score them 0
         """Queries that have no label to score them by: they are asked, but no mean counts them."""
         return ()
 

@@ -15,7 +15,7 @@ from bakeoff.core.corpus import transform_documents
 from bakeoff.core.files import file_exists
 from bakeoff.core.task import DocumentChunking, Task
 from bakeoff.tasks.formats import FORMATS
-from bakeoff.tasks.ground_truth import FILE, laid_over
+from bakeoff.tasks.ground_truth import FILE, overlay_grades
 from bakeoff.tasks.kinds.base import TaskKind
 
 
@@ -59,7 +59,7 @@ class Graded(TaskKind):
         """The task as its format reads it, cut as the task file says if it says so."""
         task = FORMATS.create(self.format, name=self.task_name, base=self.base, **self.options)
         if self._lay_over and file_exists(self.ground_truth):
-            task = laid_over(task, self.ground_truth)
+            task = overlay_grades(task, self.ground_truth)
         if self.chunking is not None:
             cut = transform_documents(task.documents, partial(msgspec.structs.replace, chunking=self.chunking))
             task = msgspec.structs.replace(task, documents=cut)

@@ -51,7 +51,7 @@ def import_(
     from bakeoff.tasks.search_log import LogColumns
 
     check_file(out, force=force)
-    columns = LogColumns.named(parse_columns(column))
+    columns = LogColumns.rename(parse_columns(column))
     deliver(
         "log import",
         lambda: import_log(file, columns, out, drop_personal=drop_personal, salt=secrets.token_hex(16)),
@@ -75,14 +75,14 @@ def sample(
     from collections import Counter
 
     from bakeoff.extensions.production.log_sample import sample_log
-    from bakeoff.tasks.search_log import LogColumns, normalised, read_log
+    from bakeoff.tasks.search_log import LogColumns, normalise, read_log
 
     check_file(out, force=force)
-    columns = LogColumns.named(parse_columns(column))
+    columns = LogColumns.rename(parse_columns(column))
     deliver(
         "log sample",
         lambda: sample_log(
-            Counter(normalised(row.query) for row in read_log(file, columns, ("query",))), size, seed, out
+            Counter(normalise(row.query) for row in read_log(file, columns, ("query",))), size, seed, out
         ),
         as_json=as_json,
         metrics_file=metrics_file,
@@ -110,7 +110,7 @@ def judge(
     from bakeoff.tasks.search_log import LogColumns, read_log
 
     check_file(out, force=force)
-    columns = LogColumns.named(parse_columns(column))
+    columns = LogColumns.rename(parse_columns(column))
     deliver(
         "log judge",
         lambda: judge_log(

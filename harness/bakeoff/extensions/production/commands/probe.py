@@ -114,10 +114,10 @@ def _texts(task: str | None, log: Path | None, size: int, seed: int) -> tuple[li
 
     from bakeoff.extensions.production.log_sample import draw
     from bakeoff.tasks.load import load_task
-    from bakeoff.tasks.search_log import LogColumns, normalised, read_log
+    from bakeoff.tasks.search_log import LogColumns, normalise, read_log
 
     if task is not None:
         return [query.text for query in load_task(task, Path()).queries][:size], f"task {task}"
     assert log is not None
-    counts = Counter(normalised(row.query) for row in read_log(log, LogColumns(), ("query",)))
+    counts = Counter(normalise(row.query) for row in read_log(log, LogColumns(), ("query",)))
     return [query.text for query in draw(counts, size, seed)], log.name

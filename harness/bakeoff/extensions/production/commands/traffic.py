@@ -24,7 +24,7 @@ def interleave(
     from bakeoff.extensions.production.traffic import analyse, read_interleaved
     from bakeoff.tasks.search_log import LogColumns
 
-    columns = LogColumns.named(parse_columns(column))
+    columns = LogColumns.rename(parse_columns(column))
     deliver(
         "interleave",
         lambda: analyse(read_interleaved(log, columns), alpha=alpha),
@@ -54,7 +54,7 @@ def ab(
     from bakeoff.extensions.production.traffic import compare_arms
     from bakeoff.tasks.search_log import LogColumns
 
-    columns, shares = LogColumns.named(parse_columns(column)), _split(split)
+    columns, shares = LogColumns.rename(parse_columns(column)), _split(split)
     deliver(
         "ab",
         lambda: compare_arms(

@@ -119,7 +119,7 @@ def audit(
         raise InputError(f"no judge model is called {judge!r}{person}", remedy=remedy)
     people = {name: annotation for name, annotation in annotators.items() if annotation.kind == "person"}
     human = settle(people, []).grades
-    human |= {pair: grade for pair, grade in settle({}, folder.adjudicated()).grades.items() if pair in human}
+    human |= {pair: grade for pair, grade in settle({}, folder.read_adjudications()).grades.items() if pair in human}
     by = Measure.parse(measure) if measure else Lineup.read(lineup_path(lineup)).primary
     rankings = rankings_for(folder, result, lineup, offline)
     audited = examine(

@@ -10,16 +10,17 @@ from typing import Any, ClassVar
 
 from bakeoff_providers.base import Role, TokenProvider, Vectors
 from bakeoff_providers.errors import Unavailable
+from bakeoff_providers.registry import Registry
 
 from bakeoff.core.clock import time_call
 from bakeoff.core.task import Query
 from bakeoff.embedding.corpus_chunks import ChunkTexts
-from bakeoff.embedding.token_rows import TokenRows, check_tokens, embed_tokens, storage_bill
+from bakeoff.extensions.late_interaction.stores import TOKEN_STORES, Exact, TokenStore, maxsim
+from bakeoff.extensions.late_interaction.token_rows import TokenRows, check_tokens, embed_tokens, storage_bill
 from bakeoff.search.answer import Answer, Searcher, Timed
 from bakeoff.search.exact_search import ExactRankings, cosine_tolerance, sample
 from bakeoff.search.index import Index
 from bakeoff.search.stores.base import WrongCount
-from bakeoff.search.token_stores import TOKEN_STORES, Exact, TokenStore, maxsim
 from bakeoff.systems.base import Build, Prepared, Ready, RunContext
 from bakeoff.systems.embedding import TIMED_FREE, StoreRow
 from bakeoff.systems.failures import adapter_work
@@ -31,10 +32,12 @@ class Tokens(StoreRow):
 
     row_type: ClassVar[str] = "tokens"
     per_token: ClassVar[bool] = True
+    default_store: ClassVar[str] = "exact"
 
-    def lacks_store(self) -> str | None:
-        """Its library."""
-        return TOKEN_STORES.get(self.store).missing(**self.filled_store_options())
+    @classmethod
+    def stores(cls) -> Registry[TokenStore]:
+        """Those of token vectors."""
+        return TOKEN_STORES
 
     def settings(self) -> dict[str, Any]:
         """As a line-up writes them."""
@@ -55,7 +58,7 @@ class Tokens(StoreRow):
             folder.mkdir()
         with adapter_work():
             embedded = embed_tokens(embedder.provider, texts, run.own_cache, vectors, run.progress)
-            store = TOKEN_STORES.create(self.store, folder=stored, **self.filled_store_options())
+            store = TOKEN_STORES.create(self.store, folder=stored, **self.fill_store_options())
             searcher = TokenSearcher(check_tokens(embedder.provider), index, store, embedded.rows)
             metadata = [index.fields(row) for row in range(len(index.ids))]
             _, nanoseconds = time_call(lambda: store.fill(index.ids, embedded.rows, metadata))

@@ -10,10 +10,12 @@ import pytest
 from bakeoff.core.filters import Where
 from bakeoff.core.progress import silent
 from bakeoff.core.task import Query
-from bakeoff.embedding import token_rows
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.chunking import Chunk
-from bakeoff.embedding.token_rows import TokenRows, embed_tokens, storage_bill
+from bakeoff.extensions.late_interaction import token_rows
+from bakeoff.extensions.late_interaction.row import TokenSearcher
+from bakeoff.extensions.late_interaction.stores import TOKEN_STORES, Exact, maxsim, maxsim_all
+from bakeoff.extensions.late_interaction.token_rows import TokenRows, embed_tokens, storage_bill
 from bakeoff.lineup.lineup import Lineup, lineup_text
 from bakeoff.running.plan import plan
 from bakeoff.running.runner import Settings, run
@@ -21,8 +23,6 @@ from bakeoff.search.hits import Hits
 from bakeoff.search.index import Index
 from bakeoff.search.loss import NotExact, check_exact
 from bakeoff.search.rerankers import RERANKERS
-from bakeoff.search.token_stores import TOKEN_STORES, Exact, maxsim, maxsim_all
-from bakeoff.systems.tokens import TokenSearcher
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, TokenBatch, Vectors
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.granite import Granite

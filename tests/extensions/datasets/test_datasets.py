@@ -86,7 +86,7 @@ class TestIrDatasets:
             load_task({"format": "ir_datasets", "dataset": name}, tmp_path)
 
     def test_documents_without_a_text_field_use_what_the_library_calls_their_text(self) -> None:
-        from bakeoff.tasks.formats.ir_datasets import _rows
+        from bakeoff.extensions.datasets.ir_datasets import _rows
         from ir_datasets.formats import TrecDoc
 
         ((_, row),) = _rows([TrecDoc("d1", "body", "<TEXT>")], "title", "text")

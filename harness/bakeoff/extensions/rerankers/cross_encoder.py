@@ -71,10 +71,10 @@ class CrossEncoder(Reranker):
     def load(self, *, offline: bool = False) -> None:
         """The files, and the weights in memory."""
         if self._files is None:
-            self._files = self._fetched(offline)
+            self._files = self._fetch(offline)
         _ = self._tokenizer, self._session
 
-    def _fetched(self, offline: bool) -> tuple[Path, Path]:
+    def _fetch(self, offline: bool) -> tuple[Path, Path]:
         graph, tokenizer = (
             first_file(self._name, names, revision=self._revision, offline=offline) for names in (GRAPHS, (TOKENIZER,))
         )
@@ -89,7 +89,7 @@ class CrossEncoder(Reranker):
 
     def _paths(self) -> tuple[Path, Path]:
         if self._files is None:
-            self._files = self._fetched(offline=False)
+            self._files = self._fetch(offline=False)
         return self._files
 
     def identity(self) -> dict[str, str | int | float | bool | None]:

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 import pytrec_eval
 from bakeoff.cli.main import app
+from bakeoff.extensions.datasets.mteb import MTEB_TASKS
+from bakeoff.extensions.datasets.mteb_results import MAIN
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.results.mteb import MAIN
 from bakeoff.results.save import save
 from bakeoff.running.runner import run
-from bakeoff.tasks.formats.mteb import MTEB_TASKS
 from bakeoff.tasks.formats.trec import read_qrels, read_run
 from bakeoff.tasks.load import load_task
 from bakeoff_providers.errors import InputError

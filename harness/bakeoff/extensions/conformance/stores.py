@@ -299,7 +299,7 @@ class StoreConformance:
         for field in ODD_FIELDS.keys() - kept.keys():
             with pytest.raises((InputError, StoreError)):
                 store.search(VECTORS[5], 3, {field: "odd"})
-        note = store.left_out_note()
+        note = store.note_left_out()
         assert note is not None
         assert note.arguments["count"] == len(store.left_out)
         store.discard()

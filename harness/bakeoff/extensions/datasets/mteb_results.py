@@ -1,14 +1,19 @@
-"""A result in the layout of MTEB's own files, so that a row can stand beside its leaderboard."""
+"""`bakeoff export-mteb`: a result in the layout of MTEB's own files, so that a row can stand beside its leaderboard."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
+import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.results.result import Result
-from bakeoff.tasks.formats.mteb import MTEB_TASKS
+from bakeoff.cli.shared_options import ResultArgument, check_folder
+from bakeoff.cli.streams import echo
+from bakeoff.core.files import write_json
+from bakeoff.extensions.datasets.mteb import MTEB_TASKS
+from bakeoff.results.result import Result, load
 
 CUTS = (1, 3, 5, 10, 20, 100, 1000)
 NAMES = {"ndcg": "ndcg", "map": "map", "recall": "recall", "p": "precision", "mrr": "mrr"}
@@ -48,3 +53,17 @@ def mteb_files(result: Result, task: str = "") -> dict[str, dict[str, Any]]:
             "kg_co2_emissions": None,
         }
     return files
+
+
+def export_mteb(
+    result: ResultArgument,
+    out: Annotated[Path, typer.Option(help="The folder to write into.")] = Path("mteb-results"),
+    task: Annotated[str, typer.Option(help="MTEB's name of the task, where the line-up does not have it.")] = "",
+) -> None:
+    """Write a result's rows as MTEB writes its own: MODEL/LABEL/TASK.json."""
+    check_folder(out)
+    for name, content in mteb_files(load(result), task).items():
+        path = out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, content)
+        echo(f"Written to {path}")

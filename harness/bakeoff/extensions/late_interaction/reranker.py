@@ -20,10 +20,10 @@ from bakeoff.calls.key_index import KeyIndex, keys_of
 from bakeoff.core.facts import Remark
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.corpus_chunks import ChosenTexts
-from bakeoff.embedding.token_rows import TokenRows, check_tokens, embed_tokens, storage_bill
+from bakeoff.extensions.late_interaction.stores import maxsim
+from bakeoff.extensions.late_interaction.token_rows import TokenRows, check_tokens, embed_tokens, storage_bill
 from bakeoff.search.rerankers import Reranked, Reranker
 from bakeoff.search.stores.scratch import scratch
-from bakeoff.search.token_stores import maxsim
 
 
 class MaxSim(Reranker):

@@ -9,7 +9,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
 from bakeoff.core.task import Task
-from bakeoff.tasks.formats import hub
+from bakeoff.extensions.datasets import hub
 from bakeoff.tasks.formats.shared_options import HubRevision, Rel
 
 EXTRA = hub.EXTRA

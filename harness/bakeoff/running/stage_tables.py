@@ -1,4 +1,4 @@
-"""`--tune-weights`: weights of every fusion by cross-validation over queries, reported by their out-of-fold score."""
+"""Tables that a run adds to its result: what second stages gained, and fusion weights by cross-validation."""
 
 from __future__ import annotations
 
@@ -14,11 +14,58 @@ from bakeoff.running.stages import Scored
 from bakeoff.search.fusion import FOLDS, GRID, Fusion, FusionWeights, Tuned, fuse, grid, tune
 from bakeoff.statistics.averaging import averaging_of
 from bakeoff.systems.fused import Fused
+from bakeoff.systems.reranked import RerankedRow
 from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, TaskKind
 
 
+def with_gains(extras: Extras, finished: FinishedRun, ran: Sequence[Scored]) -> Extras:
+    """Add a table of reranked rows, if any."""
+    by_label, primary = {row.contender.label: row for row in ran}, finished.primary
+    averaging = averaging_of([query.drawn for query in finished.task.queries], finished.seed)
+    rows: list[list[TableCell]] = []
+    figures = {}
+    for row in ran:
+        contender = row.contender
+        if not isinstance(contender, RerankedRow) or contender.rerank.of not in by_label or row.search is None:
+            continue
+        scores = {"after": row.scores[primary], "before": by_label[contender.rerank.of].scores[primary]}
+        (pair,) = averaging.pairs(scores, bounded=primary.bounded)
+        mean = averaging.mean(scores["before"])
+        before = primary.figure(mean)
+        after = primary.figure(averaging.mean(scores["after"]))
+        gain = after - before  # of the figures that are shown, as are the ends of the interval
+        low, high = (None if end is None else primary.figure(mean + end) - before for end in (pair.low, pair.high))
+        samples = row.search.timing.rerank_ns
+        milliseconds = float(np.median(samples)) / 1e6 if samples else None
+        per = gain / milliseconds if milliseconds else None
+        label = contender.label
+        rows.append([label, before, after, gain, pair.p, milliseconds, per])
+        figures[label] = {
+            "of": contender.rerank.of, "measure": str(primary), "before": before, "after": after,
+            "gain": gain, "low": low, "high": high, "p": pair.p, "median_ms": milliseconds,
+            "gain_per_ms": per,
+        }  # fmt: skip
+    if not rows:
+        return extras
+    section = Section(
+        title=fact("second_stage", measure=primary.label),
+        head=[
+            column("row"),
+            column("first_stage", "fixed"),
+            column("reranked", "fixed"),
+            column("gain", "fixed", signed=True),
+            column("p", "significant", 2),
+            column("stage_p50", "fixed", 2, unit="ms"),
+            column("gain_per_ms", "significant", 2, signed=True),
+        ],
+        rows=rows,
+        notes=[fact("uncorrected_p")],
+    )
+    return extras.with_table("second_stage", figures, section)
+
+
 def check_tunable(lineup: Lineup) -> None:
-    """Says before anything runs that there is nothing to tune."""
+    """Raise before the run where there is nothing to tune."""
     if not any(isinstance(contender, Fused) for contender in lineup.contenders):
         raise InputError("--tune-weights needs a [[fusion]] in the line-up", remedy="see docs/ordered.md")
 
@@ -26,7 +73,7 @@ def check_tunable(lineup: Lineup) -> None:
 def with_tuned_weights(
     extras: Extras, finished: FinishedRun, ran: Sequence[Scored], kind: TaskKind, depth: int
 ) -> Extras:
-    """Adds a table to the result. The rows of the matrix keep the weights of the line-up: those were not fitted."""
+    """Add a table to the result. Rows of the matrix keep the line-up's weights, which are not fitted."""
     primary = finished.primary
     averaging = averaging_of([query.drawn for query in finished.task.queries], finished.seed)
     rows: list[list[TableCell]] = []

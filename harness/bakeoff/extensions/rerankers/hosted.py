@@ -30,9 +30,8 @@ class _VoyageAnswer(msgspec.Struct, frozen=True):
 
 
 class HostedReranker(Connection, Reranker):
-    """One request per query; prices are list prices that a line-up may replace."""
+    """One request per query; its price comes from the line-up."""
 
-    prices: ClassVar[dict[str, float]] = {}
     shape: ClassVar[Any]  # of the answer as JSON, types included
 
     def __init__(
@@ -48,7 +47,7 @@ class HostedReranker(Connection, Reranker):
     ) -> None:
         self._model = model or self.default_model
         super().__init__(base_url=base_url, timeout=timeout, key_env=key_env)
-        self._price = self.prices.get(self._model) if price is None else price
+        self._price = price
 
     @property
     def model(self) -> str:

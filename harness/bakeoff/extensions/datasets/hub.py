@@ -29,7 +29,7 @@ from bakeoff.tasks.formats.shared_options import (
 EXTRA = "hub"
 
 
-class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class HubPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where one table is: a data set, one of its configurations, one of its splits."""
 
     dataset: Annotated[str, "its name on the hub, or a folder"]
@@ -43,10 +43,12 @@ def load(
     dataset: Annotated[str, "its name on the hub, such as mteb/scifact, or a folder laid out alike"],
     split: Split = "test",
     revision: HubRevision = None,
-    documents: Annotated[dict[str, Any] | None, "where the documents are, if not in configuration corpus", Part] = None,
-    queries: Annotated[dict[str, Any] | None, "where the queries are, if not in configuration queries", Part] = None,
+    documents: Annotated[
+        dict[str, Any] | None, "where the documents are, if not in configuration corpus", HubPart
+    ] = None,
+    queries: Annotated[dict[str, Any] | None, "where the queries are, if not in configuration queries", HubPart] = None,
     judgments: Annotated[
-        dict[str, Any] | None, "where the judgments are, if not in configuration default", Part
+        dict[str, Any] | None, "where the judgments are, if not in configuration default", HubPart
     ] = None,
     columns: ColumnNames = None,
     grades: Grades = None,
@@ -60,15 +62,15 @@ def load(
     if reason := missing_modules(("datasets",), EXTRA):
         raise InputError("format 'hub' needs a library that is not here", remedy=reason)
     parts = {
-        "documents": _part("documents", documents, Part(dataset, "corpus", "corpus")),
-        "queries": _part("queries", queries, Part(dataset, "queries", "queries")),
-        "judgments": _part("judgments", judgments, Part(dataset, "default", split)),
+        "documents": _part("documents", documents, HubPart(dataset, "corpus", "corpus")),
+        "queries": _part("queries", queries, HubPart(dataset, "queries", "queries")),
+        "judgments": _part("judgments", judgments, HubPart(dataset, "default", split)),
     }
     tables = {table: _read(part, base, revision) for table, part in parts.items()}
     return task_of(
         name,
         **tables,
-        columns=BEIR_COLUMNS.named(columns),
+        columns=BEIR_COLUMNS.rename(columns),
         grades=grades,
         rel=rel,
         lenient=Leniency(
@@ -81,11 +83,11 @@ def load(
     )
 
 
-def _part(table: str, given: dict[str, Any] | None, default: Part) -> Part:
-    return convert(table, {**msgspec.to_builtins(default), **(given or {})}, Part)
+def _part(table: str, given: dict[str, Any] | None, default: HubPart) -> HubPart:
+    return convert(table, {**msgspec.to_builtins(default), **(given or {})}, HubPart)
 
 
-def _read(part: Part, base: Path, revision: str | None) -> Rows:
+def _read(part: HubPart, base: Path, revision: str | None) -> Rows:
     """A folder beside the task.toml goes before a name on the hub."""
     import datasets
     from datasets.exceptions import DatasetNotFoundError
@@ -103,7 +105,7 @@ def _read(part: Part, base: Path, revision: str | None) -> Rows:
     except (OSError, RuntimeError) as error:
         raise Unavailable(f"{source}: {error}") from error
     except Exception as error:  # damaged tables and heads: its own errors share no base with those of its parsers
-        raise _damaged(error, source) from error
+        raise _explain_damage(error, source) from error
     return Rows.of(source, _rows(table, source))
 
 
@@ -114,9 +116,9 @@ def _rows(table: Any, source: str) -> Iterator[tuple[str, Row]]:
         for number, row in enumerate(table, start=1):
             yield f"row {number}", row
     except Exception as error:  # of the library; what a reader of these rows raises does not come by here
-        raise _damaged(error, f"{source}, row {number + 1}") from error
+        raise _explain_damage(error, f"{source}, row {number + 1}") from error
 
 
-def _damaged(error: Exception, place: str) -> InputError:
+def _explain_damage(error: Exception, place: str) -> InputError:
     why = " ".join(str(error.__cause__ or error).split()) or type(error).__name__
     return InputError(f"can't be read: {why}", place=place, remedy="repair its files, or fetch it again")

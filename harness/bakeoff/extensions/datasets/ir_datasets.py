@@ -55,7 +55,7 @@ def load(
             _table(f"{dataset} docs", data_set.docs_iter(), "title", "text"),
             _table(f"{dataset} queries", data_set.queries_iter(), "", "text"),
             _table(f"{dataset} qrels", data_set.qrels_iter() if judged else (), "", ""),
-            COLUMNS.named(columns),
+            COLUMNS.rename(columns),
             rel=rel,
             lenient=Leniency(
                 drop_negative=drop_negative,

@@ -1,0 +1,11 @@
+"""Public data sets by name, from ir_datasets and the Hugging Face hub, and results in MTEB's layout."""
+
+from bakeoff.core.extensions import Command
+
+_HERE = "bakeoff.extensions.datasets"
+FORMATS = {
+    "ir_datasets": f"{_HERE}.ir_datasets:load",
+    "hub": f"{_HERE}.hub:load",
+    "mteb": f"{_HERE}.mteb:load",
+}
+COMMANDS = (Command("export-mteb", f"{_HERE}.mteb_results:export_mteb", "Decide", "Write a result in MTEB's layout."),)

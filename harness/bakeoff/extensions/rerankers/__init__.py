@@ -1,0 +1,8 @@
+"""Rerankers: Cohere's and Voyage's, and cross-encoders that run here."""
+
+_HERE = "bakeoff.extensions.rerankers"
+RERANKERS = {
+    "cross_encoder": f"{_HERE}.cross_encoder:CrossEncoder",
+    "cohere": f"{_HERE}.hosted:CohereReranker",
+    "voyage": f"{_HERE}.hosted:VoyageReranker",
+}

@@ -106,7 +106,7 @@ def _prompt_text(card: ModelCard, prompt: Prompt | None, option: str) -> str | N
     return find_prompt(prompt["name"], {**roles, **card.prompts}, card.name, option)
 
 
-def overridden(
+def override_card(
     card: ModelCard,
     *,
     dimensions: int | None = None,

@@ -30,7 +30,7 @@ class _Vectors(msgspec.Struct, frozen=True):
     float: list[list[builtins.float]]
 
 
-class _CohereAnswer(msgspec.Struct, frozen=True):
+class _CohereVectors(msgspec.Struct, frozen=True):
     embeddings: _Vectors
 
 
@@ -58,7 +58,7 @@ class Cohere(Hosted):
     )
     open_card = open_card(batch_items=96)
     embeds_nothing = "(command|rerank-|c4ai-)"
-    shape = _CohereAnswer
+    shape = _CohereVectors
 
     def _connect(self, key: str) -> Any:
         import cohere

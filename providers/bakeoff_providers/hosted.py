@@ -12,7 +12,7 @@ import numpy as np
 
 from bakeoff_providers.answers import Expected, most_bytes, read_count
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, check_batch
-from bakeoff_providers.cards import find_card, overridden
+from bakeoff_providers.cards import find_card, override_card
 from bakeoff_providers.connection import TIMEOUT, Connection
 from bakeoff_providers.errors import EmbeddingFailed, InputError
 from bakeoff_providers.shared_options import (
@@ -68,7 +68,7 @@ class Hosted(Connection, Provider):
             remedy = f'for example model = "{self.default_model}"'
             raise InputError(f"{model} is not an embedding model", place="model", remedy=remedy)
         known = find_card(model or self.default_model, self.cards, self.open_card)
-        self.card = overridden(
+        self.card = override_card(
             known,
             dimensions=dimensions,
             context=context,

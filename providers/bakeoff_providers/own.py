@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors
-from bakeoff_providers.cards import FREE, overridden
+from bakeoff_providers.cards import FREE, override_card
 from bakeoff_providers.code import code_identity, load_from_file
 from bakeoff_providers.errors import EmbeddingFailed, InputError
 from bakeoff_providers.keys import (
@@ -77,7 +77,7 @@ class Own(Provider):
         card = ModelCard(
             name=model or function or _name(target), price=FREE if self.local else None, prompts=_own_prompts(made)
         )
-        self.card = overridden(
+        self.card = override_card(
             card,
             dimensions=dimensions,
             context=context,

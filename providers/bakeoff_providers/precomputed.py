@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bakeoff_providers.arrays import map_array
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors, check_batch
-from bakeoff_providers.cards import FREE, overridden
+from bakeoff_providers.cards import FREE, override_card
 from bakeoff_providers.errors import BakeoffError, EmbeddingFailed, InputError, Unavailable
 from bakeoff_providers.shared_options import (
     Dimensions,
@@ -68,7 +68,7 @@ class Precomputed(Provider):
             Role.QUERY: _files(path or queries or "", ids if path else query_ids),
         }
         card = ModelCard(name=model or Path(path or documents or "").stem, batch_items=4096, price=FREE)
-        self.card = overridden(card, dimensions=dimensions, price=price)
+        self.card = override_card(card, dimensions=dimensions, price=price)
         self._tables: dict[tuple[Path, ...], tuple[dict[str, int], Vectors]] = {}
         self._prints: dict[tuple[Path, ...], str] = {}
         self._lock = Lock()

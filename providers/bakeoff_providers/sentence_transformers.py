@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from bakeoff_providers.base import TEXT, EmbeddingBatch, ModelCard, Provider, Role, check_batch
-from bakeoff_providers.cards import FREE, check_prompt, find_card, find_prompt, overridden
+from bakeoff_providers.cards import FREE, check_prompt, find_card, find_prompt, override_card
 from bakeoff_providers.errors import EmbeddingFailed, InputError, Unavailable
 from bakeoff_providers.options import Transport
 from bakeoff_providers.registry import missing_modules
@@ -58,7 +58,7 @@ class SentenceTransformers(Provider):
         price: Price = None,
     ) -> None:
         known = find_card(model or self.default_model, (), ModelCard(name="", batch_items=64, price=FREE))
-        self.card = overridden(
+        self.card = override_card(
             known,
             dimensions=dimensions,
             context=context,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import ModelCard, Role
-from bakeoff_providers.cards import check_prompt, family_prompts, find_card, overridden
+from bakeoff_providers.cards import check_prompt, family_prompts, find_card, override_card
 from bakeoff_providers.errors import InputError
 
 from tests.errors import refuses, says
@@ -90,12 +90,12 @@ def test_a_line_up_overrides_anything() -> None:
 )
 def test_impossible_values_are_input_errors(options: dict[str, object], words: str) -> None:
     with refuses(InputError, words):
-        overridden(CARD, **options)  # type: ignore[arg-type]
+        override_card(CARD, **options)  # type: ignore[arg-type]
 
 
 def test_one_is_the_least_that_a_limit_can_be() -> None:
     """One text to a request, one request a minute: slow, but some servers take no more."""
-    card = overridden(
+    card = override_card(
         ModelCard(name="own", batch_items=96),
         dimensions=1,
         context=1,

@@ -55,9 +55,9 @@ def best_set(
     flips: int = FLIPS,
     seed: int = SEED,
 ) -> BestSet:
-    """Of queries × rows. `bounded` are measures from 0 to 1; no failure can be imagined of others.
+    """For a table of queries × rows. Only `bounded` measures (0 to 1) get imagined failures.
 
-    Values that stand for unequal shares have a `heaviest` query, on which an imagined failure costs so many times more.
+    With unequal weights, an imagined failure costs `heaviest` times more: the largest weight over the average.
     """
     _, firsts, place = np.unique(first_equal(table), return_index=True, return_inverse=True)
     rows = table[:, firsts]

@@ -1,8 +1,8 @@
-"""Differences of two rows where failures may be rare: intervals, p and equivalence from samples with imagined queries.
+"""Differences of two rows with possibly rare failures: intervals, p and equivalence with imagined queries.
 
-20 queries miss a failure on every twentieth query in 36% of samples, and then show neither the loss nor a spread that
-would warn of it. So each side on which few queries differ much has one imagined query more, on which the row that
-looks good fails. Interval and p are Student's, of the same samples: they never contradict each other.
+With 20 queries, a failure on every twentieth query stays unseen in 36% of samples, and the spread gives no warning of
+it. So each side on which few queries differ much gets one more, imagined query, on which the better-looking row fails.
+Interval and p are Student's on the same samples, so they never contradict each other.
 """
 
 from __future__ import annotations

@@ -32,9 +32,9 @@ from bakeoff.statistics.tests import flip_sums
 
 @dataclass(frozen=True, slots=True)
 class Versus:
-    """For each row its mean minus the incumbent's, with bounds that hold for all rows at once, each with 95%.
+    """Each row's mean minus the incumbent's, with simultaneous 95% bounds for all rows.
 
-    `p_better` is at most alpha where `low` is above 0, `p_worse` where `high` is below. The incumbent's own are 1.
+    `p_better` is at most alpha if `low` is above 0, `p_worse` if `high` is below. The incumbent's own are 1.
     """
 
     difference: Values
@@ -54,9 +54,9 @@ def versus(
     flips: int = FLIPS,
     seed: int = SEED,
 ) -> Versus:
-    """Of queries × rows. `bounded` are measures from 0 to 1; no failure can be imagined of others.
+    """For a table of queries × rows. Only `bounded` measures (0 to 1) get imagined failures.
 
-    Values that stand for unequal shares have a `heaviest` query, on which an imagined failure costs so many times more.
+    With unequal weights, an imagined failure costs `heaviest` times more: the largest weight over the average.
     """
     others = np.arange(table.shape[1]) != incumbent
     leads = without_noise(table[:, others] - table[:, [incumbent]])

@@ -29,6 +29,8 @@ def simulate(effort: float) -> Iterator[Line]:
         for share, traffic in worlds.TRAFFIC:
             weighted = worlds.by_traffic(world, share, traffic)
             yield from held(weighted, 0, worlds.QUERIES, max(20, round(effort * 400)))
+        for sizes in worlds.CLUSTERS:
+            yield from held(worlds.in_clusters(world, sizes), 0, worlds.QUERIES, max(20, round(effort * 400)))
     for k in (8, 20):
         yield from found(k, (50, 300), max(20, round(effort * 200)))
 

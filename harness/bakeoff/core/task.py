@@ -122,6 +122,7 @@ class Query(msgspec.Struct, frozen=True):
     where: Mapping[str, Any] = {}  # only documents whose metadata passes: bakeoff.core.filters
     identical: str = ""
     drawn: Drawn | None = None  # no part of the fingerprint: the question is the same
+    cluster: str = ""  # queries that ask for the same thing share one: no part of the fingerprint either
     as_of: str = ""  # the day it asks about, as 2026-11-16: bakeoff.core.task
 
     @property
@@ -310,7 +311,8 @@ def _query(item: str, content: str | Mapping[str, Any]) -> Query:
     if isinstance(content, str):
         return Query(id=item, text=content)
     day = parse_day(content.get(AS_OF), f"query {item!r}: {AS_OF}")
-    return Query(id=item, text=str(content["text"]), category=str(content.get("category") or ""), as_of=day)
+    named = {key: str(content.get(key) or "") for key in ("category", "cluster")}
+    return Query(id=item, text=str(content["text"]), as_of=day, **named)
 
 
 def _day(query: Query) -> tuple[str, str] | None:

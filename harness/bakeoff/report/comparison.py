@@ -10,7 +10,7 @@ import msgspec
 from bakeoff.core.figures import PairedDifference
 from bakeoff.core.printable import counted
 from bakeoff.report.groups import shorten
-from bakeoff.report.numbers import enumeration
+from bakeoff.report.numbers import enumeration, of_needs
 from bakeoff.report.pairs import pairs_table
 from bakeoff.results.compare import Comparison
 from bakeoff.statistics.averaging import WEIGHTED
@@ -37,7 +37,8 @@ def terminal(comparison: Comparison, most: int, *, every: bool = False) -> Rende
     parts.append(Prose(_conclusion(comparison, pairs, apart), "bold"))
     if pairs:
         weighted = f"; {WEIGHTED}" if comparison.by_traffic else ""
-        over = f"over {counted(len(comparison.queries), 'query')} (all pairs tested together, 5%{weighted})"
+        needs = of_needs(comparison.averaging.clusters)
+        over = f"over {counted(len(comparison.queries), 'query')}{needs} (all pairs tested together, 5%{weighted})"
         parts.append(Prose(f"{_differing(len(apart), len(pairs))} {over}."))
     if shown:
         parts.append(pairs_table(shown, _relations(comparison, shown)))
@@ -137,6 +138,7 @@ def as_json(comparison: Comparison, most: int) -> str:
         "measure": str(comparison.measure),
         "queries": len(comparison.queries),
         "pairs_tested": len(comparison.tested),
+        **({"clusters": comparison.averaging.clusters} if comparison.averaging.clusters else {}),
         **({"weighting": WEIGHTED} if comparison.by_traffic else {}),
         "means": comparison.means,
         "unmatched": list(comparison.unmatched),

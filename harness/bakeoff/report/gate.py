@@ -12,7 +12,7 @@ from bakeoff.core.printable import counted
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report.charts import xml_text
 from bakeoff.report.groups import shorten
-from bakeoff.report.numbers import MINUS, bound_above, bound_below, difference, enumeration, signed
+from bakeoff.report.numbers import MINUS, bound_above, bound_below, difference, enumeration, of_needs, signed
 from bakeoff.results.gate import ContenderCheck, Gate, Outcome
 from bakeoff.statistics.detectable import round_gap
 
@@ -91,7 +91,7 @@ def _most(check: ContenderCheck) -> str:
 
 def closing(gate: Gate) -> list[str]:
     """What did not change, what the gate can find, and what to do."""
-    queries = counted(gate.queries, "query")
+    queries = counted(gate.queries, "query") + of_needs(gate.clusters)
     said, same = [], sum(not check.differing for check in gate.checks)
     if same:
         said.append("Nothing changed." if same == len(gate.checks) else f"{counted(same, 'contender')} did not change.")
@@ -114,11 +114,13 @@ def _power(gate: Gate, queries: str) -> str:
     if gate.mode == "exact":
         return "Means are compared as they are, without a test."
     more = ""
-    if gate.needed is not None and gate.needed > gate.queries:
-        more = f"To rule out a drop of {gate.max_drop:g} takes about {gate.needed:,} queries. "
+    units = gate.clusters or gate.queries
+    if gate.needed is not None and gate.needed > units:
+        what = "needs" if gate.clusters else "queries"
+        more = f"To rule out a drop of {gate.max_drop:g} takes about {gate.needed:,} {what}. "
     if gate.finds is None:
         return f"{more}{queries} find no drop in 4 of 5 cases."
-    return f"{more}This gate finds drops from about {round_gap(gate.finds, gate.queries):g} (4 of 5 cases, {queries})."
+    return f"{more}This gate finds drops from about {round_gap(gate.finds, units):g} (4 of 5 cases, {queries})."
 
 
 def reason(gate: Gate, check: ContenderCheck) -> str:

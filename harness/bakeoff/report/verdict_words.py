@@ -24,6 +24,7 @@ from bakeoff.report.numbers import (
     enumeration,
     interval,
     milliseconds,
+    of_needs,
     signed,
     times,
 )
@@ -122,6 +123,17 @@ class Findings:
     def count(self, number: int) -> str:
         """So many queries, or whatever the task asks."""
         return f"{number:,} {plural(self.summary.task.unit, number)}"
+
+    @property
+    def asked(self) -> str:
+        """So many queries, and of how many needs where several ask for the same thing."""
+        return self.count(self.summary.task.queries) + of_needs(self.summary.task.clusters)
+
+    @property
+    def units(self) -> tuple[int, str]:
+        """How many queries count as one each, and what they are called: where queries share needs, those."""
+        task = self.summary.task
+        return (task.clusters, "need") if task.clusters else (task.queries, task.unit)
 
     @property
     def baselines(self) -> Mapping[str, float]:
@@ -327,7 +339,7 @@ def _several(found: Findings) -> Decision:
     if verdict.situation == "open until graded":
         return Decision(f"{leads}, but ungraded documents could change that.", *_until_graded(found, name))
     rivals = [other for other in found.names(verdict.best_set) if other != found.name(verdict.leader)]
-    apart = f", but {found.count(found.summary.task.queries)} cannot separate it from {alternatives(rivals)}"
+    apart = f", but {found.asked} cannot separate it from {alternatives(rivals)}"
     headline = f"{leads}{apart if rivals else ''}."
     standing = found.standing(verdict.take or "")
     most = standing.behind_most if standing else None
@@ -351,21 +363,20 @@ def _until_graded(found: Findings, name: str) -> tuple[str, str]:
 
 
 def _unsettled(found: Findings) -> str:
-    outlook, task = found.verdict.outlook, found.summary.task
+    outlook, (number, unit) = found.verdict.outlook, found.units
     if found.verdict.situation == "too few differ" and outlook is not None:
-        units = plural(task.unit, 2)
         tell = "tells" if outlook.differing == 1 else "tell"
-        some = f"Only {outlook.differing} of {found.count(task.queries)} {tell} the rows apart"
-        return f"Not settled. {some}; label more {units}."
+        some = f"Only {outlook.differing} of {number:,} {plural(unit, number)} {tell} the rows apart"
+        return f"Not settled. {some}; label more {plural(unit, 2)}."
     return f"Not settled. {_next_step(found, 'gaps')}"
 
 
 def _next_step(found: Findings, what: str) -> str:
-    outlook, task = found.verdict.outlook, found.summary.task
-    units = plural(task.unit, 2)
+    outlook, (have, unit) = found.verdict.outlook, found.units
+    units = plural(unit, 2)
     if outlook is None or outlook.queries_for_gap is None:
         return f"Label more {units}."
-    low, high = (max(0, number - task.queries) for number in outlook.queries_for_gap)
+    low, high = (max(0, number - have) for number in outlook.queries_for_gap)
     if high == 0:
         return f"These {units} should be enough to see {what} of {outlook.gap:g}; the rows may be that close."
     return f"To see {what} of {outlook.gap:g}, label {about(low, high)} more {units}."

@@ -80,6 +80,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode = "drop"
     undecided: Undecided = "warn"
     queries: int = 0
+    clusters: int = 0  # of queries that ask for the same thing, which count once
     regraded: int = 0
     finds: float | None = None
     needed: int | None = None
@@ -129,6 +130,7 @@ def gate(
         mode=mode,
         undecided=undecided,
         queries=len(result.queries),
+        clusters=result.averaging().clusters,
         regraded=len(other_grades(result, baseline)),
         new=[] if contenders else [label for label in result.labels if label not in matched],
     )

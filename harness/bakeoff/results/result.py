@@ -105,8 +105,9 @@ class Result:
     def averaging(self, seed: int = SEED) -> Averaging:
         """What this result's means are taken over."""
         if self.all_scores is not None:
-            return averaging_of(self.all_scores.asked.drawn, seed)
-        return averaging_of([query.drawn or None for query in self.detailed.queries.values()], seed)
+            return averaging_of(self.all_scores.asked.drawn, seed, self.all_scores.asked.clusters)
+        asked = self.detailed.queries.values()
+        return averaging_of([query.drawn or None for query in asked], seed, [query.cluster or "" for query in asked])
 
     def measure(self, given: Measure | str | None = None) -> Measure:
         """A measure by its spelling; without one, the measure that decided this result."""

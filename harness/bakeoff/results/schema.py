@@ -78,10 +78,10 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
     """What these queries can show of the leader and its nearest rival."""
 
     rival: Public[str]
-    differing: int  # queries on which any two distinct rows differ
+    differing: int  # queries, or clusters of them, on which any two distinct rows differ
     unnoticed_below: float | None  # rounded as it may be said; None: nothing can be said
     gap: float  # that planning is for
-    queries_for_gap: tuple[int, int] | None  # in all, from and to
+    queries_for_gap: tuple[int, int] | None  # in all, from and to; where queries are in clusters, so many of these
 
 
 class Pick(msgspec.Struct, frozen=True, kw_only=True):
@@ -236,6 +236,7 @@ class TaskInfo(msgspec.Struct, kw_only=True, frozen=True):
     chunks: int
     queries: int
     rel: int
+    clusters: int = 0  # how many needs the queries are about, where several ask for the same thing
     drawn_from: int = 0  # how many documents there were, where these are a sample
     categories: Public[list[str]] = []
     targets: dict[str, float] = {}
@@ -316,6 +317,7 @@ class QueryInfo(msgspec.Struct, kw_only=True, frozen=True):
     category: Public[str]
     grades: dict[str, int]
     drawn: Drawn | msgspec.UnsetType = msgspec.UNSET
+    cluster: str | msgspec.UnsetType = msgspec.UNSET  # what queries share that ask for the same thing
     as_of: str | msgspec.UnsetType = msgspec.UNSET  # the day of a time-bound query
 
 

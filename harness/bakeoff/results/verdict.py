@@ -177,8 +177,8 @@ class _Standings:
 
     @cached_property
     def differing(self) -> int:
-        """On how many queries any two rows differ."""
-        return int(np.count_nonzero(np.ptp(self.table, axis=1) > NOISE))
+        """On how many queries, or clusters of them, any two rows differ."""
+        return self.question.averaging.count_units(np.ptp(self.table, axis=1) > NOISE)
 
     @cached_property
     def by_label(self) -> dict[str, Standing]:
@@ -350,9 +350,12 @@ def _outlook(standings: _Standings) -> Outlook | None:
     if question.averaging.has_error:
         pair = [question.averaging.linear(standings.mine[label]) for label in (better, worse)]
         heaviest, bounded = question.averaging.heaviest, measure.bounded
-        if (gap := unnoticed_below(*pair, bounded=bounded, heaviest=heaviest)) is not None:
+        apart = differences_of(standings.mine[better], standings.mine[worse]) != 0
+        enough = question.averaging.count_units(apart) >= FEWEST_UNLIKE
+        gap = unnoticed_below(*pair, bounded=bounded, heaviest=heaviest) if enough else None
+        if gap is not None:
             top = standings.means[better]
-            unnoticed = round_gap(measure.figure(top) - measure.figure(top - gap), len(standings.table))
+            unnoticed = round_gap(measure.figure(top) - measure.figure(top - gap), len(pair[0]))
         if bounded:  # the margin is of figures from 0 to 1
             needed = queries_for_gap(*pair, gap=question.stop_within, heaviest=heaviest)
     return Outlook(

@@ -8,7 +8,7 @@ import numpy as np
 
 from bakeoff.core.facts import Section, TableCell, column, fact
 from bakeoff.running.stages import Scored
-from bakeoff.statistics.averaging import averaging_of
+from bakeoff.statistics.averaging import task_averaging
 from bakeoff.systems.reranked import RerankedRow
 from bakeoff.tasks.kinds.base import Extras, FinishedRun
 
@@ -16,7 +16,7 @@ from bakeoff.tasks.kinds.base import Extras, FinishedRun
 def with_gains(extras: Extras, finished: FinishedRun, ran: Sequence[Scored]) -> Extras:
     """A table of the rows that rerank another; nothing where there are none."""
     by_label, primary = {row.contender.label: row for row in ran}, finished.primary
-    averaging = averaging_of([query.drawn for query in finished.task.queries], finished.seed)
+    averaging = task_averaging(finished.task, finished.seed)
     rows: list[list[TableCell]] = []
     figures = {}
     for row in ran:

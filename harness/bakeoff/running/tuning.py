@@ -12,7 +12,7 @@ from bakeoff.core.facts import Section, TableCell, column, fact
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.stages import Scored
 from bakeoff.search.fusion import FOLDS, GRID, Fusion, FusionWeights, Tuned, fuse, grid, tune
-from bakeoff.statistics.averaging import averaging_of
+from bakeoff.statistics.averaging import task_averaging
 from bakeoff.systems.fused import Fused
 from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, TaskKind
 
@@ -28,7 +28,7 @@ def with_tuned_weights(
 ) -> Extras:
     """Adds a table to the result. The rows of the matrix keep the weights of the line-up: those were not fitted."""
     primary = finished.primary
-    averaging = averaging_of([query.drawn for query in finished.task.queries], finished.seed)
+    averaging = task_averaging(finished.task, finished.seed)
     rows: list[list[TableCell]] = []
     figures = {}
     by_label = {row.contender.label: row for row in ran}

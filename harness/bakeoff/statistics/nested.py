@@ -14,10 +14,8 @@ from bakeoff.statistics.constants import SEED
 from bakeoff.statistics.guarded import guarded_mean
 from bakeoff.statistics.intervals import RESAMPLES, resamples_of
 from bakeoff.statistics.small_samples import DIFFERENCES, Part, exact_interval_of_parts
-from bakeoff.statistics.stratified import Strata, linearised
+from bakeoff.statistics.stratified import ENDLESS, Strata, linearised
 from bakeoff.statistics.tests import sign_flip_test
-
-ENDLESS = 10**12  # queries that a task could have
 
 
 class NestedDifference(msgspec.Struct, frozen=True, kw_only=True):

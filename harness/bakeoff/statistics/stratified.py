@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.columns import differences_of
@@ -21,15 +22,21 @@ from bakeoff.statistics.intervals import RESAMPLES, bca_intervals
 from bakeoff.statistics.small_samples import Part, exact_interval_of_parts
 
 MEANS = (0.0, 1.0)  # the bounds of measures
+ENDLESS = 10**12  # queries that there could be, where no log says how many
 
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """How queries were drawn: each one's share of the traffic, its stratum, and how many queries that stratum has."""
+    """How queries were drawn: each one's share of the traffic, its stratum, and how many queries that stratum has.
+
+    Queries of one cluster ask for the same thing: they were drawn together, and count as one unit. Clusters are within
+    strata; without any, each query is a unit.
+    """
 
     weights: Values
     names: Sequence[str]
     sizes: Sequence[int]
+    clusters: Sequence[str] = ()
 
 
 class StratifiedMean(msgspec.Struct, frozen=True):
@@ -96,10 +103,26 @@ def is_whole(strata: Strata) -> bool:
 
 
 def parts_of(values: Values, strata: Strata) -> list[Part]:
-    """The values by stratum."""
+    """The values by stratum; of clusters their means."""
     names = np.array(strata.names)
     inside = [np.flatnonzero(names == name) for name in dict.fromkeys(strata.names)]
-    return [Part(values[at], strata.weights[at], whole=len(at) == strata.sizes[at[0]]) for at in inside]
+    if not strata.clusters:
+        return [Part(values[at], strata.weights[at], whole=len(at) == strata.sizes[at[0]]) for at in inside]
+    parts = []
+    for at in inside:
+        place = units_of(strata)[at]
+        shares = np.bincount(place, strata.weights[at])
+        sums = np.bincount(place, strata.weights[at] * values[at])
+        parts.append(Part(sums[shares > 0] / shares[shares > 0], shares[shares > 0]))
+    return parts
+
+
+def units_of(strata: Strata) -> NDArray[np.intp]:
+    """For each query the number of its unit: of its cluster, or its own."""
+    if not strata.clusters:
+        return np.arange(len(strata.weights))
+    number = {name: at for at, name in enumerate(dict.fromkeys(strata.clusters))}
+    return np.array([number[name] for name in strata.clusters], dtype=np.intp)
 
 
 def _p_without_spread(table: Values, means: Values, strata: Strata) -> Values:
@@ -121,12 +144,12 @@ def effect_size(a: Values, b: Values, strata: Strata) -> float:
 
 
 def linearised(values: Values, strata: Strata) -> Values:
-    """Values whose plain mean and its plain standard error are the stratified ones of the given values.
+    """Values whose plain mean and its plain standard error are the stratified ones of the given values: one per unit.
 
     The map is linear, so differences keep both as well: what is made for plain means works on these.
     """
-    n = len(values)
     deviations, _ = _deviations(values[:, None], strata)
+    n = len(deviations)
     shifted: Values = strata.weights @ values + math.sqrt(n * (n - 1)) * deviations[:, 0]
     return shifted
 
@@ -139,12 +162,13 @@ def _errors(table: Values, strata: Strata) -> tuple[Values, Values, int]:
 
 
 def _deviations(table: Values, strata: Strata) -> tuple[Values, int]:
-    """What each query adds to the error of the means, whose square is the sum of their squares; degrees of freedom."""
+    """What each unit adds to the error of the means, whose square is the sum of their squares; degrees of freedom."""
     names, deviations, freedom = np.array(strata.names), np.zeros(table.shape), 0
+    units = units_of(strata)
     for name in dict.fromkeys(strata.names):
         inside = np.flatnonzero(names == name)
-        n, of = len(inside), strata.sizes[inside[0]]
-        if n == of:
+        n, of = len(np.unique(units[inside])), strata.sizes[inside[0]]
+        if len(inside) == of:
             continue
         if n < 2:
             deviations[inside] = math.nan
@@ -153,4 +177,8 @@ def _deviations(table: Values, strata: Strata) -> tuple[Values, int]:
         residuals = weights[:, None] * (table[inside] - weights @ table[inside] / weights.sum())
         deviations[inside] = math.sqrt((1 - n / of) * n / (n - 1)) * residuals
         freedom += n - 1
+    if strata.clusters:
+        summed = np.zeros((units.max() + 1, table.shape[1]))
+        np.add.at(summed, units, deviations)
+        return summed, freedom
     return deviations, freedom

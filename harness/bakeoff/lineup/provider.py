@@ -26,6 +26,7 @@ from bakeoff.search.stores import STORES
 from bakeoff.search.stores.existing import EXISTING
 from bakeoff.search.token_stores import TOKEN_STORES
 from bakeoff.search.variants import Variant
+from bakeoff.systems.base import given_name
 from bakeoff.systems.dense import HYBRID, Dense
 from bakeoff.systems.embedding import EmbeddingRow
 from bakeoff.systems.existing import ExistingRow
@@ -242,7 +243,7 @@ def provider_entry(row: Mapping[str, Any]) -> dict[str, Any]:
     variant = msgspec.convert(row.get("variant", {}), Variant)
     name, ending = row["name"], f"-{row['search']}" if row.get("search") else ""
     return {
-        "label": name.removesuffix(f"@{variant}") if str(variant) else name,
+        "label": given_name(row),
         "provider": row["provider"],
         "model": row.get("model"),
         "field": row.get("field"),

@@ -73,12 +73,17 @@ def _table(gate: Gate, changed: Sequence[ContenderCheck]) -> Grid:
             shorten(check.contender),
             f"{check.before:.3f}",
             f"{check.after:.3f}",
-            signed(-check.drop, f"{-check.drop:.3f}".replace("-", MINUS)),
+            _change(check),
             *([_least(check)] if least else []),
             *([_most(check)] if most else []),
         ]
         table.add_row(*(Text(cell, style="bold" if gate.fails(check) else "") for cell in cells))
     return table
+
+
+def _change(check: ContenderCheck) -> str:
+    change = round(-check.drop, 3) + 0.0  # no negative zero
+    return signed(change, f"{change:.3f}".replace("-", MINUS))
 
 
 def _least(check: ContenderCheck) -> str:

@@ -274,20 +274,23 @@ def _incumbent_beaten(found: Findings) -> Decision:
     ]
     others = found.names([row.label for group in found.groups for row in group.rows if row.label in also])
     beat = "beats" if len(others) == 1 else "beat"
-    more = f"{enumeration(others)} {beat} it too" if others else f"no other row beats {incumbent}"
+    more = f"{enumeration(others)} {beat} it too" if others else f"no other row is shown to beat {incumbent}"
     return Decision(f"{take} beats {incumbent} on {found.measure}{by}.", f"Switch to {take}; {more}.")
 
 
 def _incumbent_kept(found: Findings) -> Decision:
     verdict, incumbent = found.verdict, found.name(found.verdict.baseline)
     rivals = {label: standing.against for label, standing in verdict.standings.items() if standing.against}
-    headline = f"Nothing beats {incumbent} on {found.measure}."
+    headline = f"Nothing is shown to beat {incumbent} on {found.measure}."
     highest = [against.high for against in rivals.values()]
     if rivals:
         label, against = max(rivals.items(), key=lambda item: item[1].difference)
         gain = signed(against.difference, difference(against.difference))
         most = f", at most {signed(against.high, bound_above(against.high))}" if against.high is not None else ""
         headline += f" {found.name(label)} comes closest ({gain}{most})."
+    if open_ := found.names([label for label, against in rivals.items() if against.open]):
+        could = f"ungraded documents could put {alternatives(open_)} above it"
+        return Decision(headline, f"Keep {incumbent} for now; {could}.", _grade_first(found))
     known = [high for high in highest if high is not None]
     if known and len(known) == len(highest) and max(known) <= verdict.stop_within:
         better = bound_above(max(known)) if max(known) > 0 else ""
@@ -352,14 +355,19 @@ def _several(found: Findings) -> Decision:
 
 
 def _until_graded(found: Findings, name: str) -> tuple[str, str]:
-    turning, task = found.verdict.turning, found.summary.lineup.get("task")
+    turning = found.verdict.turning
     could = "grades that are missing could put another row first"
     if turning:
         first = min(turning, key=lambda winner: winner.documents)
         more = "1 more grade" if first.documents == 1 else f"at most {first.documents:,} more grades"
         could = f"{more} could put {found.name(first.challenger)} first"
+    return f"Take {name} for now; {could}.", _grade_first(found)
+
+
+def _grade_first(found: Findings) -> str:
+    task = found.summary.lineup.get("task")
     command = f"bakeoff grade next {quote(task)}" if isinstance(task, str) else "bakeoff grade next TASK"
-    return f"Take {name} for now; {could}.", f"Not settled. Grade those pairs first with {command}."
+    return f"Not settled. Grade those pairs first with {command}."
 
 
 def _unsettled(found: Findings) -> str:

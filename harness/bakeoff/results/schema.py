@@ -57,6 +57,7 @@ class Against(msgspec.Struct, frozen=True, kw_only=True):
     p_better: float
     p_worse: float
     relation: Literal["better", "worse", "undecided"]
+    open: bool = False  # documents without a grade could put it above the incumbent
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):

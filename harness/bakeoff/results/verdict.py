@@ -244,6 +244,7 @@ class _Standings:
                 p_better=float(found.p_better[at]),
                 p_worse=float(found.p_worse[at]),
                 relation="better" if better else "worse" if worse else "undecided",
+                open=not (better or self.rows[label].baseline) and self._may_reach(label, incumbent),
             )
         return against
 
@@ -346,18 +347,21 @@ def _outlook(standings: _Standings) -> Outlook | None:
         return None
     rival = max(rivals, key=lambda label: standings.shown[label])
     better, worse = (mine, rival) if standings.shown[mine] >= standings.shown[rival] else (rival, mine)
+    comparisons = 0
+    if mine == question.baseline:  # a gain over it is what is looked for
+        better, worse, comparisons = rival, mine, len({standings.same[label] for label in rivals})
     unnoticed, needed = None, None
     if question.averaging.has_error:
         pair = [question.averaging.linear(standings.mine[label]) for label in (better, worse)]
         heaviest, bounded = question.averaging.heaviest, measure.bounded
         apart = differences_of(standings.mine[better], standings.mine[worse]) != 0
         enough = question.averaging.count_units(apart) >= FEWEST_UNLIKE
-        gap = unnoticed_below(*pair, bounded=bounded, heaviest=heaviest) if enough else None
+        gap = unnoticed_below(*pair, bounded=bounded, heaviest=heaviest, comparisons=comparisons) if enough else None
         if gap is not None:
             top = standings.means[better]
             unnoticed = round_gap(measure.figure(top) - measure.figure(top - gap), len(pair[0]))
         if bounded:  # the margin is of figures from 0 to 1
-            needed = queries_for_gap(*pair, gap=question.stop_within, heaviest=heaviest)
+            needed = queries_for_gap(*pair, gap=question.stop_within, heaviest=heaviest, comparisons=comparisons)
     return Outlook(
         rival=rival,
         differing=standings.differing,

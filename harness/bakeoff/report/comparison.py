@@ -42,6 +42,7 @@ def terminal(comparison: Comparison, most: int, *, every: bool = False) -> Rende
         parts.append(Prose(f"{_differing(len(apart), len(pairs))} {over}."))
     if shown:
         parts.append(pairs_table(shown, _relations(comparison, shown)))
+        parts.append(Prose("Intervals are per pair; p is corrected for all pairs."))
     if len(shown) < len(pairs):
         parts.append(Prose(f"{counted(len(pairs) - len(shown), 'pair')} cannot be separated; --all lists every pair."))
     if len(pairs) < len(comparison.pairs) and not comparison.letters:
@@ -109,11 +110,15 @@ def _equivalent(comparison: Comparison) -> list[RenderableType]:
 
     if comparison.equivalent_within is None:
         return []
-    relations = comparison.relations
+    relations, needs = comparison.relations, ""
+    clusters, needed = comparison.averaging.clusters, comparison.queries_for_equivalence
+    have, what = (clusters, "needs") if clusters else (len(comparison.queries), "queries")
+    if needed is not None and needed > have:
+        needs = f" To show it of the pair that varies least takes about {needed:,} {what}."
     return [
         Prose(
             f"{relations.count('equivalent')} are equivalent within {comparison.equivalent_within:g} "
-            f"(two one-sided tests, Holm, 5%), {relations.count('undecided')} undecided."
+            f"(two one-sided tests, Holm, 5%), {relations.count('undecided')} undecided.{needs}"
         )
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from bakeoff_providers.errors import InputError
@@ -15,6 +16,7 @@ from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.constants import NOISE
 from bakeoff.statistics.design import fewest_queries, queries_for_anova, queries_for_width, residual_variance
 from bakeoff.statistics.detectable import chance_to_show, queries_for_gap
+from bakeoff.statistics.guarded import FAR, WORST
 from bakeoff.statistics.tests import first_equal
 
 
@@ -138,7 +140,7 @@ def plan_queries(
         contenders=many,
         have=0 if new or len(tables) != 1 else len(tables[0]),
         width=width,
-        for_width=None if width is None else queries_for_width(width, known),
+        for_width=None if width is None else queries_for_width(width, known, *_guard(tables, name)),
         difference=difference,
         power=power,
         for_power={} if difference is None else _by_pair(results, name, difference, known, power),
@@ -146,6 +148,17 @@ def plan_queries(
         in_clusters=any(averaging.clusters for averaging in averagings),
         drawn=variance is None and any(averaging.weights is not None for averaging in averagings),
     )
+
+
+def _guard(tables: Sequence[Values], measure: str) -> tuple[float, float]:
+    """What an imagined failure costs, and how many of a pair's queries lie far from its median, on one side."""
+    if not tables:
+        return WORST, 0.0
+    if not Measure.parse(measure).bounded:
+        return 0.0, 0.0
+    pairs = [table[:, a] - table[:, b] for table in tables for a, b in combinations(range(table.shape[1]), 2)]
+    far = [float((np.abs(d - np.median(d)) > FAR).mean()) / 2 for d in pairs]
+    return float(np.mean([table.mean() for table in tables])), float(np.mean(far))
 
 
 def _counted(values: Values, averaging: Averaging) -> Values:

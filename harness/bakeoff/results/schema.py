@@ -136,8 +136,10 @@ class Verdict(msgspec.Struct, kw_only=True, frozen=True):
     pairs: list[PairedDifference] = []
     pairs_tested: int = 0
     agreement: dict[str, float] = {}
+    category_sizes: dict[str, int] = {}  # queries of each category
     turning: list[PossibleWinner] = []
     equivalent_within: float | None = None
+    queries_for_equivalence: int | None = None  # that show the closest row to be as good as the leader, if it is
     without_verdict: Public[str] = ""  # id of the reason why rows can't be compared
     sentences: list[str] | msgspec.UnsetType = msgspec.UNSET  # of the older format; never written
 

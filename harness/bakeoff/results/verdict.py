@@ -22,7 +22,7 @@ from bakeoff.results.schema import (
     Standing,
     Verdict,
 )
-from bakeoff.statistics.averaging import Averaging
+from bakeoff.statistics.averaging import Averaging, fewest_for_equivalence
 from bakeoff.statistics.columns import differences_of, table_of
 from bakeoff.statistics.compare import finite
 from bakeoff.statistics.constants import ALPHA, NOISE
@@ -97,8 +97,10 @@ def decide(scores: ByMeasure, rows: Sequence[Row], question: Question) -> Verdic
             list(scores),
             [category for category, size in sizes.items() if size >= FEWEST_IN_CATEGORY],
         ),
+        category_sizes=dict(sizes),
         turning=list(question.turning),
         equivalent_within=question.equivalent_within,
+        queries_for_equivalence=standings.queries_for_equivalence(),
     )
 
 
@@ -267,6 +269,15 @@ class _Standings:
         differences = [differences_of(self.mine[label], self.mine[self.leader]) for label in others]
         p = question.averaging.p_equivalent(differences, margin, bounded=question.measure.bounded)
         return dict(zip(others, p.tolist(), strict=True))
+
+    def queries_for_equivalence(self) -> int | None:
+        """How many show the row that varies least from the leader to be as good, if it is."""
+        question, averaging = self.question, self.question.averaging
+        if question.equivalent_within is None or not question.measure.bounded:
+            return None
+        others = [label for label in self.labels if self.same[label] != self.same[self.leader]]
+        pairs = [(self.mine[label], self.mine[self.leader]) for label in others]
+        return fewest_for_equivalence(pairs, question.equivalent_within, averaging)
 
     @cached_property
     def choosable(self) -> list[str]:

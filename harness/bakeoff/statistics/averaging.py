@@ -19,12 +19,12 @@ from bakeoff.core.figures import PairedDifference
 from bakeoff.core.task import Drawn, Task
 from bakeoff.statistics import stratified
 from bakeoff.statistics.best_set import BestSet, best_set
-from bakeoff.statistics.columns import Pairs, across, differences_of, table_of, without_noise
+from bakeoff.statistics.columns import Pairs, across, differences_of, spread, table_of, without_noise
 from bakeoff.statistics.compare import compare, finite, tested_pairs
 from bakeoff.statistics.constants import NOISE, SEED
 from bakeoff.statistics.effects import wins_ties_losses
 from bakeoff.statistics.equivalence import equivalence_tests
-from bakeoff.statistics.guarded import WORST, Differences, guarded_differences
+from bakeoff.statistics.guarded import WORST, Differences, guarded_differences, queries_for_equivalence
 from bakeoff.statistics.incumbent import Versus, versus
 from bakeoff.statistics.small_samples import doubt, mean_intervals
 from bakeoff.statistics.stratified import ENDLESS, Strata, is_whole, units_of
@@ -325,6 +325,14 @@ def averaging_of(drawn: Sequence[Drawn | None], seed: int = SEED, clusters: Sequ
     if joined and not is_whole(strata):
         return _by_cluster(clusters, seed, strata.weights)
     return PerQueryAsked(strata, seed)
+
+
+def fewest_for_equivalence(pairs: Sequence[tuple[Values, Values]], margin: float, averaging: Averaging) -> int | None:
+    """How many queries, or clusters, show the pair that varies least to be equivalent; None where none do."""
+    spreads = [spread(averaging.linear(differences_of(a, b))) for a, b in pairs if len(a) > 1]
+    if not spreads or not averaging.has_error:
+        return None
+    return queries_for_equivalence(margin, min(spreads), worst=averaging.heaviest)
 
 
 def task_averaging(task: Task, seed: int = SEED) -> Averaging:

@@ -51,6 +51,6 @@ def plan(
         task, index, before, after, texts = sides(chosen, old, new, settings)
         count = documents or len(task.documents)
         compared = ways(task, index, before, after, texts, by, count / len(task.documents), seed)
-        return advise(compared, (old, new), by, count, task_averaging(task))
+        return advise(compared, (old, new), by, count, task_averaging(task), chosen.stop_within)
 
     deliver("migrate", check, as_json=as_json, metrics_file=metrics_file)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.drop import assess_drop, finds_drop
+from bakeoff.statistics.tests import holm
 
 from simulate import worlds
 from simulate.sets import SEED, draws
@@ -16,6 +17,7 @@ from simulate.worlds import World
 ALLOWED = 0.02
 QUERIES = (30, 100, 300, 1000)
 ALPHA = 0.05
+CONTENDERS = (1, 7)  # that changed
 
 
 def drops(loss: float) -> list[World]:
@@ -37,7 +39,8 @@ def simulate(effort: float) -> Iterator[Line]:
             yield fails(world, loss, sets, most)
             yield passes(world, loss, sets, 0.055 if loss >= ALLOWED else None)
     for world in drops(0.0):
-        yield finds(world, max(100, round(effort * 600)))
+        for contenders in CONTENDERS:
+            yield finds(world, max(100, round(effort * 600)), contenders)
 
 
 def _differences(world: World, n: int, sets: int) -> Iterator[Values]:
@@ -61,19 +64,27 @@ def passes(world: World, loss: float, sets: int, at_most: float | None) -> Line:
     return Line(f"non-inferiority at a drop of {loss:g}", world.name, 2, QUERIES, rates, sets, at_most=at_most)
 
 
-def finds(world: World, sets: int) -> Line:
-    """How often a drop as large as a sample without one promises is found in a fresh sample that has it by failures."""
+def finds(world: World, sets: int, contenders: int = 1) -> Line:
+    """How often a drop as large as a sample without one promises is found in a fresh sample that has it by failures.
+
+    The others changed as the world has it, without a drop; Holm's correction is over all of them.
+    """
     rates = []
     rng = np.random.default_rng([SEED, 9])
     for n in QUERIES:
         found = []
         for table in draws(world, n, sets):
-            drop = finds_drop(table[:, 1] - table[:, 0], table[:, 0], ALLOWED)
+            drop = finds_drop(table[:, 1] - table[:, 0], table[:, 0], ALLOWED, alpha=ALPHA / contenders)
             fresh = world.draw(rng, n)
             if drop is None:
                 continue
             failing = rng.random(n) < drop / max(float(world.means[1]), drop)
             after = np.where(failing, 0.0, fresh[:, 1])
-            found.append(assess_drop(after - fresh[:, 0], ALLOWED).p <= ALPHA)
+            others = [world.draw(rng, n) for _ in range(contenders - 1)]
+            p = [
+                assess_drop(d, ALLOWED).p for d in (after - fresh[:, 0], *(each[:, 1] - each[:, 0] for each in others))
+            ]
+            found.append(holm(p)[0] <= ALPHA)
         rates.append(float(np.mean(found)) if found else float("nan"))
-    return Line("a drop that the gate says it finds is found", world.name, 2, QUERIES, rates, sets, at_least=0.75)
+    claim, promised = "a drop that the gate says it finds is found", {"at_least": 0.7, "at_most": 0.9}
+    return Line(claim, f"{world.name}, {contenders} changed", 2, QUERIES, rates, sets, **promised)

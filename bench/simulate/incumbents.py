@@ -7,16 +7,18 @@ from itertools import combinations
 
 import numpy as np
 from bakeoff.core.arrays import Values
+from bakeoff.statistics.detectable import queries_for_gap
 from bakeoff.statistics.incumbent import Versus, versus
 from bakeoff.statistics.tests import holm_of_pairs, sign_flip_tests
 
 from simulate import worlds
-from simulate.sets import FLIPS, draws
+from simulate.sets import FLIPS, SEED, draws
 from simulate.table import Line
 from simulate.worlds import World
 
 SETS = {3: 1000, 8: 1000, 20: 400, 60: 200}
 GAP = 0.1
+FRESH = 4  # data sets for each pilot
 
 
 def simulate(effort: float) -> Iterator[Line]:
@@ -29,8 +31,12 @@ def simulate(effort: float) -> Iterator[Line]:
         for share, traffic in worlds.TRAFFIC:
             weighted = worlds.by_traffic(world, share, traffic)
             yield from held(weighted, 0, worlds.QUERIES, max(20, round(effort * 400)))
+        for sizes in worlds.CLUSTERS:
+            yield from held(worlds.in_clusters(world, sizes), 0, worlds.QUERIES, max(20, round(effort * 400)))
     for k in (8, 20):
         yield from found(k, (50, 300), max(20, round(effort * 200)))
+    for k in (3, 8, 20):
+        yield planned(k, (20, 50, 100), max(20, round(effort * 200)))
 
 
 def held(world: World, incumbent: int, queries: tuple[int, ...], sets: int) -> Iterator[Line]:
@@ -54,6 +60,22 @@ def held(world: World, incumbent: int, queries: tuple[int, ...], sets: int) -> I
     name = f"{world.name}, {'last' if incumbent else 'first'} row"
     for (claim, at_least, at_most), values in zip(claims, rates.mean(axis=1).T, strict=True):
         yield Line(claim, name, len(gaps), queries, values.tolist(), sets, at_least, at_most)
+
+
+def planned(k: int, pilots: tuple[int, ...], sets: int) -> Line:
+    """How often the queries that a pilot asks for show a gain of 0.1 over the incumbent, among k − 1 comparisons."""
+    world, shown = worlds.one_better(k, GAP), []
+    rng = np.random.default_rng([SEED, k])
+    for n in pilots:
+        rates = []
+        for pilot in draws(world, n, sets):
+            plan = queries_for_gap(pilot[:, 1], pilot[:, 0], gap=GAP, comparisons=k - 1)
+            if plan is None:
+                continue
+            middle = plan[0] if plan[0] == plan[1] else round(plan[1] / 2)
+            rates += [versus(world.draw(rng, middle), 0, flips=FLIPS).low[1] > 0 for _ in range(FRESH)]
+        shown.append(float(np.mean(rates)))
+    return Line(f"planned queries show a gain of {GAP}", world.name, k, pilots, shown, sets, 0.75, 0.9)
 
 
 def _holds(found: Versus, gaps: Values) -> tuple[bool, ...]:

@@ -33,6 +33,8 @@ def simulate(effort: float) -> Iterator[Line]:
     for world in (*worlds.confidence_worlds(8), *_losses()):
         for share, traffic in worlds.TRAFFIC:
             yield from differences(worlds.by_traffic(world, share, traffic), worlds.QUERIES, several)
+        for sizes in worlds.CLUSTERS:
+            yield from differences(worlds.in_clusters(world, sizes), worlds.QUERIES, several)
         yield over_tasks(world, worlds.QUERIES, max(50, several // 4))
     for margin in MARGINS:
         for ties in (False, True):
@@ -41,6 +43,9 @@ def simulate(effort: float) -> Iterator[Line]:
             for share, traffic in worlds.TRAFFIC:
                 weighted = worlds.by_traffic(world, share, traffic)
                 yield from equivalence(weighted, margin, worlds.QUERIES, 2 * several, at_most=0.05)
+            for sizes in worlds.CLUSTERS:
+                grouped = worlds.in_clusters(world, sizes)
+                yield from equivalence(grouped, margin, worlds.QUERIES, 2 * several, at_most=0.05)
         yield from equivalence(worlds.duplicates(2), margin, LONG, several)
         yield from equivalence(worlds.loss_by_failures(0, ties=True), margin, LONG, several)
     for margin in (0.05, 0.1):

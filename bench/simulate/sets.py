@@ -27,6 +27,8 @@ def simulate(effort: float) -> Iterator[Line]:
     for world in worlds.confidence_worlds(8):
         for share, traffic in worlds.TRAFFIC:
             yield from held(worlds.by_traffic(world, share, traffic), worlds.QUERIES, max(20, round(effort * 400)))
+        for sizes_ in worlds.CLUSTERS:
+            yield from held(worlds.in_clusters(world, sizes_), worlds.QUERIES, max(20, round(effort * 400)))
     for k in (8, 20):
         yield from sizes(worlds.as_measured(k), worlds.QUERIES, max(20, round(effort * 200)))
     for world in (worlds.as_measured(8), worlds.equal_means(8), worlds.as_measured(20)):

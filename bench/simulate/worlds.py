@@ -8,7 +8,7 @@ world.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from statistics import NormalDist
 
 import numpy as np
 from bakeoff.core.arrays import Values
-from bakeoff.statistics.stratified import Strata, linearise
+from bakeoff.statistics.stratified import ENDLESS, Strata, linearise
 from numpy.random import Generator
 from numpy.typing import NDArray
 
@@ -25,6 +25,8 @@ QUERIES = (20, 50, 100, 300)
 RARE = (0.02, 0.05, 0.1)  # shares of queries on which a row fails
 LEAD = 0.002  # of a best row over rivals that look better
 TRAFFIC = ((0.5, 0.7), (0.2, 0.8), (0.1, 0.5))  # shares of the queries, and of the traffic that they stand for
+CLUSTERS = ((2,), (1, 1, 1, 5))  # numbers of queries that ask for the same thing
+REPEATED = 0.7  # of the queries of a cluster: they score as its first one does
 _MAKER = 2026  # seed of what belongs to a world and not to a draw
 
 Mask = NDArray[np.bool_]
@@ -235,6 +237,24 @@ def by_traffic(world: World, share: float = 0.5, traffic: float = 0.7) -> World:
         return np.stack([linearise(scores, strata) for scores in world.draw(rng, n).T], axis=1)
 
     return World(f"{world.name}, {traffic:.0%} of traffic on {share:.0%}", world.means, draw, traffic / share)
+
+
+def in_clusters(world: World, sizes: Sequence[int]) -> World:
+    """The same rows in clusters of such sizes in turn, of whose queries seven in ten score as the first one does.
+
+    A draw has as many clusters as queries were asked for; scores are made alike to plain ones.
+    """
+
+    def draw(rng: Generator, n: int) -> Values:
+        names = np.repeat(np.arange(n), np.resize(sizes, n))
+        firsts, own = world.draw(rng, n), world.draw(rng, len(names))
+        scores = np.where(rng.random((len(names), 1)) < REPEATED, firsts[names], own)
+        total = len(names)
+        strata = Strata(np.full(total, 1 / total), [""] * total, [ENDLESS] * total, names.astype(str).tolist())
+        return np.stack([linearise(column, strata) for column in scores.T], axis=1)
+
+    name = f"{world.name}, clusters of {', '.join(map(str, sizes))}"
+    return World(name, world.means, draw, max(sizes) * len(sizes) / sum(sizes))
 
 
 def confidence_worlds(k: int) -> list[World]:

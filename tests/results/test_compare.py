@@ -18,10 +18,12 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report.gate import junit
 from bakeoff.results.compare import compare_results, read_results
-from bakeoff.results.gate import gate
+from bakeoff.results.gate import _finds, gate
 from bakeoff.results.result import Result
 from bakeoff.results.save import save
 from bakeoff.running.runner import run
+from bakeoff.statistics.averaging import PerQuery
+from bakeoff.statistics.drop import finds_drop
 from bakeoff_providers.errors import InputError
 from scipy import stats
 from typer.testing import CliRunner
@@ -280,6 +282,23 @@ class TestGate:
         assert verdict.new == []
         twice = make("twice", "none", more=entry('store = ["chroma", "hnswlib"]'))
         assert gate(*_two(twice, old), NDCG, 0.02).exit_code == 2
+        smaller = make("smaller", "none", more=entry('store = "chroma"\ndimensions = 250\nprecision = "int8"'))
+        verdict = gate(*_two(smaller, old), NDCG, 0.02)
+        assert [(check.contender, check.baseline) for check in verdict.checks] == [
+            ("bm25", "bm25"),
+            ("ours@250-int8+chroma", "ours+faiss"),
+        ]
+
+    def test_what_it_finds_is_corrected_for_all_that_changed(self) -> None:
+        """Two of three changed: each of these as if at half of alpha, a drop in the third would be one of three."""
+        rng = np.random.default_rng(1)
+        old = rng.uniform(0.5, 1, 100)
+        sides = [(old - rng.normal(0, 0.02, 100), old), (old - rng.normal(0, 0.05, 100), old), (old, old)]
+        found = _finds(sides, PerQuery(), 0.02, 0.1)
+        assert found == [
+            finds_drop(new - old, old, 0.02, alpha=0.1 / among)
+            for (new, _), among in zip(sides, (2, 2, 3), strict=True)
+        ]
 
     def test_a_drop_of_a_geometric_mean_is_that_of_the_figures_shown(self, make: Make) -> None:
         """Eight of twelve queries fall from 1 to 0.00001: a geometric mean of 1 becomes 10^(−40/12)."""

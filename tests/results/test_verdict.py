@@ -177,6 +177,7 @@ def test_a_row_without_grades_is_open(judged: float, situation: Situation) -> No
     against = _decide(CLEAR, rows, baseline="good").standings["bad"].against
     assert against is not None
     assert against.relation == ("undecided" if judged < 0.9 else "worse")
+    assert against.open is (judged < 0.9)  # so the incumbent is not kept for good
 
 
 def test_equivalence_is_shown_to_the_leader_within_the_margin() -> None:

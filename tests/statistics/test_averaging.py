@@ -175,3 +175,71 @@ def test_equivalence_by_traffic_is_corrected_for_distinct_differences() -> None:
     assert sorted(both.tolist()) == pytest.approx([2 * small, max(2 * small, large)])
     again = PerQueryAsked(strata).p_equivalent([one, other, one.copy()], 0.1)
     assert again.tolist()[:2] == pytest.approx(both.tolist())  # the same difference is one hypothesis
+
+
+NEEDS = ["a", "a", "a", "b", ""]
+
+
+def test_queries_in_clusters_keep_their_mean_and_count_once() -> None:
+    """By hand: deviations from the mean of 0.62 add up by cluster to 0.54, −0.52 and −0.02, of five queries."""
+    by_need = averaging_of([None] * 5, 5, NEEDS)
+    assert (by_need.clusters, by_need.weights, by_need.has_error) == (3, None, True)
+    assert by_need.mean(A) == pytest.approx(PerQuery().mean(A))
+    linear = by_need.linear(A)
+    assert linear == pytest.approx([0.62 + 3 / 5 * 0.54, 0.62 - 3 / 5 * 0.52, 0.62 - 3 / 5 * 0.02])
+    assert by_need.heaviest == pytest.approx(3 * 3 / 5)
+    assert (by_need.count_units(A > 0.75), by_need.count_units(A > 0.0)) == (1, 3)
+
+
+def test_the_error_of_unequal_clusters_is_that_of_a_ratio() -> None:
+    """Cochran, Sampling Techniques, 6.13, by 2,000 draws: one cluster in four has five queries, the rest one."""
+    rng = np.random.default_rng(4)
+    errors, means = [], []
+    for _ in range(2000):
+        sizes = np.where(rng.random(60) < 0.25, 5, 1)
+        values = np.repeat(rng.normal(0.1 * (sizes == 5), 0.2), sizes)
+        averaging = averaging_of([None] * len(values), clusters=np.repeat(np.arange(60), sizes).astype(str).tolist())
+        means.append(averaging.mean(values))
+        errors.append(averaging.linear(values).std(ddof=1) / np.sqrt(60))
+    assert np.mean(errors) == pytest.approx(np.std(means), rel=0.06)
+
+
+def test_clusters_of_equal_size_are_tested_by_their_means() -> None:
+    rng = np.random.default_rng(5)
+    table = rng.random((40, 3))
+    names = [str(at // 2) for at in range(40)]
+    by_need, halves = averaging_of([None] * 40, 42, names), table.reshape(20, 2, 3).mean(axis=1)
+    plain = PerQuery()
+    assert by_need.intervals(table)[0] == pytest.approx(plain.intervals(halves)[0], abs=0.005)  # both are drawn
+    assert by_need.best_set(table).p == pytest.approx(plain.best_set(halves).p)
+    assert by_need.versus(table, 1).low == pytest.approx(plain.versus(halves, 1).low)
+    assert by_need.p_zero(table - 0.5) == pytest.approx(plain.p_zero(halves - 0.5))
+    d, small = 0.1 * (table[:, 0] - table[:, 1]), 0.1 * (halves[:, 0] - halves[:, 1])
+    assert by_need.p_equivalent([d], 0.1) == pytest.approx(plain.p_equivalent([small], 0.1))
+    (pair,) = by_need.pairs({"a": table[:, 0], "b": table[:, 1]})
+    (other,) = plain.pairs({"a": halves[:, 0], "b": halves[:, 1]})
+    assert (pair.low, pair.high, pair.p) == pytest.approx((other.low, other.high, other.p))
+    assert (pair.t_p, pair.wilcoxon_p) == pytest.approx((other.t_p, other.wilcoxon_p))
+    assert pair.wins + pair.ties + pair.losses == 40
+
+
+def test_an_interval_over_some_clusters() -> None:
+    names = ["a", "a", "b", "b", "c"]
+    where = np.array([True, True, True, True, False])
+    some = averaging_of([None] * 5, 42, names).intervals(A[:, None], where=where)
+    assert some == averaging_of([None] * 4, 42, names[:4]).intervals(A[:4, None])
+
+
+def test_clusters_by_traffic_leave_strata_alone() -> None:
+    """Weights stay. What a stratum explains is part of the error, which is then no smaller."""
+    rng = np.random.default_rng(6)
+    values, drawn = rng.random(40), [Drawn(weight=1 / 40, stratum=str(at % 2), of=1000) for at in range(40)]
+    names = [str(at // 2) for at in range(40)]
+    by_need = averaging_of(drawn, 42, names)
+    assert by_need.weights is not None
+    assert (by_need.mean(values), by_need.clusters) == (pytest.approx(values.mean()), 20)
+    assert by_need.linear(values) == pytest.approx(values.reshape(20, 2).mean(axis=1))
+    whole = [Drawn(weight=1 / 40, stratum="all", of=40)] * 40
+    assert not averaging_of(whole, 42, names).has_error
+    assert averaging_of([None] * 3, 42, ["a", "b", ""]) == PerQuery(42)
+    assert not averaging_of([None] * 3, 42, ["a", "a", "a"]).has_error  # one cluster alone has no error that is known

@@ -49,4 +49,5 @@ def test_a_drop_that_is_allowed_seldom_fails_and_a_loss_seldom_passes(loss: floa
 @pytest.mark.slow
 def test_a_drop_that_the_gate_says_it_finds_is_found() -> None:
     for world in gates.drops(0.0):
-        assert not gates.finds(world, 200).missed
+        for contenders in gates.CONTENDERS:
+            assert not gates.finds(world, 200, contenders).missed

@@ -84,3 +84,8 @@ def test_what_differs_nowhere_or_alike_has_no_bound_unless_scores_have() -> None
 def test_false_winners_and_bounds_in_every_world(at: int, incumbent: int) -> None:
     for line in incumbents.held(worlds.confidence_worlds(8)[at], incumbent, (20, 100), 150):
         assert line.missed == [], line
+
+
+@pytest.mark.slow
+def test_planned_queries_show_a_gain_over_the_incumbent() -> None:
+    assert incumbents.planned(8, (20, 50), 100).missed == []

@@ -4,12 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from bakeoff.statistics.power import detection_power, more_queries, queries_needed
+from bakeoff.statistics.power import detection_power, queries_needed
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-
-from tests.errors import says
 
 
 @pytest.mark.parametrize(("effect", "power", "n"), [(0.2, 0.8, 199), (0.5, 0.8, 34), (0.8, 0.8, 15), (0.5, 0.95, 54)])
@@ -48,11 +46,6 @@ def test_numbers_are_doubled_until_ten_million_are_passed() -> None:
     quantiles = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
     assert queries_needed(quantiles / math.sqrt(8e6), 1.0) == pytest.approx(8e6, rel=1e-4)
     assert queries_needed(quantiles / math.sqrt(9e6), 1.0) is None
-
-
-def test_a_number_that_nobody_labels_is_not_printed() -> None:
-    says(more_queries(134), "134")
-    says(more_queries(1_010_688), "10,000")
 
 
 def test_a_single_query_finds_nothing() -> None:

@@ -208,3 +208,14 @@ def test_rounding_is_no_spread() -> None:
     weights = np.array([0.3, 0.1, 0.2, 0.4])
     strata = Strata(weights, ["all"] * 4, [40] * 4)
     assert estimate(np.full(4, 0.3), strata).p == pytest.approx(2 / 2**4)  # four signs that are alike
+
+
+def test_a_stratum_of_two_is_taken_together_with_the_largest_other() -> None:
+    """By hand: residuals from the weighted mean of both strata, 5 of 130 queries drawn."""
+    values, weights = np.array([1.0, 0.0, 0.5, 0.5, 0.8]), np.array([0.3, 0.2, 0.2, 0.2, 0.1])
+    strata = Strata(weights, ["head", "head", "tail", "tail", "tail"], [30, 30, 100, 100, 100])
+    mean = 0.3 + 0.1 + 0.1 + 0.08
+    error = np.sqrt((1 - 5 / 130) * 5 / 4 * ((weights * (values - mean)) ** 2).sum())
+    found = estimate(values, strata)
+    assert found.mean == pytest.approx(mean)
+    assert (found.high - found.low) / 2 == pytest.approx(error * stats.t.ppf(0.975, 4))

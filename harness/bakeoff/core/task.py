@@ -123,7 +123,8 @@ class Query(msgspec.Struct, frozen=True):
     item: str = ""
     where: Mapping[str, Any] = {}  # filter on the documents' metadata: bakeoff.core.filters
     identical: str = ""
-    drawn: Drawn | None = None  # not part of the fingerprint: the question is the same
+    drawn: Drawn | None = None  # no part of the fingerprint: the question is the same
+    cluster: str = ""  # queries that ask for the same thing share one: no part of the fingerprint either
     as_of: str = ""  # the day it asks about, as 2026-11-16
 
     @property
@@ -325,7 +326,8 @@ def _query(item: str, content: str | Mapping[str, Any]) -> Query:
     if isinstance(content, str):
         return Query(id=item, text=content)
     day = parse_day(content.get(AS_OF), f"query {item!r}: {AS_OF}")
-    return Query(id=item, text=str(content["text"]), category=str(content.get("category") or ""), as_of=day)
+    named = {key: str(content.get(key) or "") for key in ("category", "cluster")}
+    return Query(id=item, text=str(content["text"]), as_of=day, **named)
 
 
 def _day(query: Query) -> tuple[str, str] | None:

@@ -34,7 +34,7 @@ from bakeoff.search.stores import STORES
 from bakeoff.search.stores.existing import EXISTING
 from bakeoff.search.variants import Variant
 from bakeoff.systems import SYSTEMS
-from bakeoff.systems.base import FieldRow, System
+from bakeoff.systems.base import FieldRow, System, given_name
 from bakeoff.systems.dense import HYBRID, Dense
 from bakeoff.systems.embedding import EmbeddingRow, StoreRow
 from bakeoff.systems.existing import ExistingRow
@@ -357,7 +357,7 @@ def _provider_entry(row: Mapping[str, Any]) -> dict[str, Any]:
     variant = msgspec.convert(row.get("variant", {}), Variant)
     name, ending = row["name"], f"-{row['search']}" if row.get("search") else ""
     return {
-        "label": name.removesuffix(f"@{variant}") if str(variant) else name,
+        "label": given_name(row),
         "provider": row["provider"],
         "model": row.get("model"),
         "field": row.get("field"),

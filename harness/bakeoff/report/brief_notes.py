@@ -80,7 +80,7 @@ def _below_random(found: Findings) -> Iterator[str]:
         [label for label, standing in found.verdict.standings.items() if standing.beats_random is False]
     )
     if below:
-        yield f"{enumeration(below)} {'does' if len(below) == 1 else 'do'} not beat a random order."
+        yield f"{enumeration(below)} {'is' if len(below) == 1 else 'are'} not shown to beat a random order."
 
 
 def _truncated(found: Findings) -> Iterator[str]:

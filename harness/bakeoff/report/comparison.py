@@ -10,7 +10,7 @@ import msgspec
 from bakeoff.core.figures import PairedDifference
 from bakeoff.core.printable import pluralise
 from bakeoff.report.groups import shorten
-from bakeoff.report.numbers import enumeration
+from bakeoff.report.numbers import enumeration, of_needs
 from bakeoff.report.pairs import pairs_table
 from bakeoff.results.compare import Comparison
 from bakeoff.statistics.averaging import WEIGHTED
@@ -37,10 +37,12 @@ def terminal(comparison: Comparison, most: int, *, every: bool = False) -> Rende
     parts.append(Prose(_conclusion(comparison, pairs, apart), "bold"))
     if pairs:
         weighted = f"; {WEIGHTED}" if comparison.by_traffic else ""
-        over = f"over {pluralise(len(comparison.queries), 'query')} (all pairs tested together, 5%{weighted})"
+        needs = of_needs(comparison.averaging.clusters)
+        over = f"over {pluralise(len(comparison.queries), 'query')}{needs} (all pairs tested together, 5%{weighted})"
         parts.append(Prose(f"{_differing(len(apart), len(pairs))} {over}."))
     if shown:
         parts.append(pairs_table(shown, _relations(comparison, shown)))
+        parts.append(Prose("Intervals are per pair; p is corrected for all pairs."))
     if len(shown) < len(pairs):
         parts.append(
             Prose(f"{pluralise(len(pairs) - len(shown), 'pair')} cannot be separated; --all lists every pair.")
@@ -112,11 +114,15 @@ def _equivalent(comparison: Comparison) -> list[RenderableType]:
 
     if comparison.equivalent_within is None:
         return []
-    relations = comparison.relations
+    relations, needs = comparison.relations, ""
+    clusters, needed = comparison.averaging.clusters, comparison.queries_for_equivalence
+    have, what = (clusters, "needs") if clusters else (len(comparison.queries), "queries")
+    if needed is not None and needed > have:
+        needs = f" To show it of the pair that varies least takes about {needed:,} {what}."
     return [
         Prose(
             f"{relations.count('equivalent')} are equivalent within {comparison.equivalent_within:g} "
-            f"(two one-sided tests, Holm, 5%), {relations.count('undecided')} undecided."
+            f"(two one-sided tests, Holm, 5%), {relations.count('undecided')} undecided.{needs}"
         )
     ]
 
@@ -141,6 +147,7 @@ def as_json(comparison: Comparison, most: int) -> str:
         "measure": str(comparison.measure),
         "queries": len(comparison.queries),
         "pairs_tested": len(comparison.tested),
+        **({"clusters": comparison.averaging.clusters} if comparison.averaging.clusters else {}),
         **({"weighting": WEIGHTED} if comparison.by_traffic else {}),
         "means": comparison.means,
         "unmatched": list(comparison.unmatched),

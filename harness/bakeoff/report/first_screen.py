@@ -109,7 +109,7 @@ def caption(found: Findings, constants: Sequence[str], width: int) -> str:
     ran_of = f"{ran} of {len(rows)} contenders ran" if ran < len(rows) else f"{ran} {plural('contender', ran)}"
     weighted = ["queries weighted by traffic"] if task.weighting else []
     ran_of += f" ({failed} failed)" if failed else ""
-    parts = [documents, found.count(task.queries), ran_of, duration(summary.seconds), *weighted]
+    parts = [documents, found.asked, ran_of, duration(summary.seconds), *weighted]
     line = f"{summary.name}: {', '.join(parts)}"
     for constant in constants:
         if cell_len(f"{line}, {constant}") <= width:

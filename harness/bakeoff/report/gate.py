@@ -12,7 +12,7 @@ from bakeoff.core.printable import pluralise
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report.charts import xml_text
 from bakeoff.report.groups import shorten
-from bakeoff.report.numbers import MINUS, bound_above, bound_below, difference, enumeration, signed
+from bakeoff.report.numbers import MINUS, bound_above, bound_below, difference, enumeration, of_needs, signed
 from bakeoff.results.gate import ContenderCheck, Gate, Outcome
 from bakeoff.statistics.detectable import round_gap
 
@@ -73,12 +73,17 @@ def _table(gate: Gate, changed: Sequence[ContenderCheck]) -> Grid:
             shorten(check.contender),
             f"{check.before:.3f}",
             f"{check.after:.3f}",
-            signed(-check.drop, f"{-check.drop:.3f}".replace("-", MINUS)),
+            _change(check),
             *([_least(check)] if least else []),
             *([_most(check)] if most else []),
         ]
         table.add_row(*(Text(cell, style="bold" if gate.fails(check) else "") for cell in cells))
     return table
+
+
+def _change(check: ContenderCheck) -> str:
+    change = round(-check.drop, 3) + 0.0  # no negative zero
+    return signed(change, f"{change:.3f}".replace("-", MINUS))
 
 
 def _least(check: ContenderCheck) -> str:
@@ -91,7 +96,7 @@ def _most(check: ContenderCheck) -> str:
 
 def closing(gate: Gate) -> list[str]:
     """What did not change, what the gate can find, and what to do."""
-    queries = pluralise(gate.queries, "query")
+    queries = pluralise(gate.queries, "query") + of_needs(gate.clusters)
     said, same = [], sum(not check.differing for check in gate.checks)
     if same:
         said.append(
@@ -116,11 +121,13 @@ def _power(gate: Gate, queries: str) -> str:
     if gate.mode == "exact":
         return "Means are compared as they are, without a test."
     more = ""
-    if gate.needed is not None and gate.needed > gate.queries:
-        more = f"To rule out a drop of {gate.max_drop:g} takes about {gate.needed:,} queries. "
+    units = gate.clusters or gate.queries
+    if gate.needed is not None and gate.needed > units:
+        what = "needs" if gate.clusters else "queries"
+        more = f"To rule out a drop of {gate.max_drop:g} takes about {gate.needed:,} {what}. "
     if gate.finds is None:
         return f"{more}{queries} find no drop in 4 of 5 cases."
-    return f"{more}This gate finds drops from about {round_gap(gate.finds, gate.queries):g} (4 of 5 cases, {queries})."
+    return f"{more}This gate finds drops from about {round_gap(gate.finds, units):g} (4 of 5 cases, {queries})."
 
 
 def reason(gate: Gate, check: ContenderCheck) -> str:

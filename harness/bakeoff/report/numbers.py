@@ -98,3 +98,8 @@ def short_label(label: str) -> str:
     for long, short in SHORT.items():
         label = label.replace(long, short)
     return label
+
+
+def of_needs(clusters: int) -> str:
+    """How many needs queries are about, to follow their number; nothing where each has its own."""
+    return f" of {clusters:,} {'need' if clusters == 1 else 'needs'}" if clusters else ""

@@ -28,7 +28,7 @@ def pairs_table(pairs: Sequence[PairedDifference], relations: Sequence[str] = ()
 
     from bakeoff.report.grid import Figures, Grid, Prose
 
-    heads = map(Figures, ("by", "95% interval", "p", "won", "lost"))
+    heads = map(Figures, ("by", "95% interval", "p (Holm)", "won", "lost"))
     table = Grid(["better", "worse", *heads, *(["verdict"] if relations else [])], keys=2)
     for at, given in enumerate(pairs):
         pair = given if given.difference >= 0 else given.reverse()

@@ -11,11 +11,11 @@ from typing import assert_never
 from msgspec import UNSET
 
 from bakeoff.core.clock import SAMPLES_FOR
-from bakeoff.core.facts import Fact
 from bakeoff.core.figures import PairedDifference
 from bakeoff.core.printable import dollars, join_names
 from bakeoff.report.groups import RowGroup, group_rows, name_without_store, shorten, store_name
 from bakeoff.report.numbers import (
+    MINUS,
     about,
     alternatives,
     bound_above,
@@ -24,10 +24,11 @@ from bakeoff.report.numbers import (
     enumeration,
     interval,
     milliseconds,
+    of_needs,
     signed,
     times,
 )
-from bakeoff.results.picks import Choice
+from bakeoff.results.picks import Choice, has_reliable_times
 from bakeoff.results.schema import Pick, PossibleWinner, Row, Standing, Summary, Verdict
 
 CONFIDENCE = "95% confidence"
@@ -98,6 +99,12 @@ class Findings:
         group = self.group_of.get(label or "")
         return shorten(group.name if group else label or "")
 
+    @property
+    def take(self) -> str:
+        """What to take; where a name has its store, with the store of the very row that was picked."""
+        label = self.verdict.take or ""
+        return shorten(label) if label in self.group_of and self.group_of[label].parted else self.name(label)
+
     def names(self, labels: Sequence[str]) -> list[str]:
         """The names of rows, each once."""
         return list(dict.fromkeys(map(self.name, labels)))
@@ -124,6 +131,17 @@ class Findings:
         return f"{number:,} {plural(self.summary.task.unit, number)}"
 
     @property
+    def asked(self) -> str:
+        """So many queries, and of how many needs where several ask for the same thing."""
+        return self.count(self.summary.task.queries) + of_needs(self.summary.task.clusters)
+
+    @property
+    def units(self) -> tuple[int, str]:
+        """How many queries count as one each, and what they are called: where queries share needs, those."""
+        task = self.summary.task
+        return (task.clusters, "need") if task.clusters else (task.queries, task.unit)
+
+    @property
     def baselines(self) -> Mapping[str, float]:
         """The deciding figure of the oracle and of a random order."""
         rows = [row for row in self.summary.rows if row.row_type == "baseline"]
@@ -136,9 +154,8 @@ class Findings:
 
 
 def unreliable(rows: Sequence[Row]) -> bool:
-    """Whether some row's times can't be trusted; too few of them for a p95 say nothing against a p50."""
-    doubts = [doubt for row in rows if row.latency for doubt in row.latency.doubts]
-    return any(not isinstance(doubt, Fact) or doubt.id != "few_samples" for doubt in doubts)
+    """Whether some row's times can't be trusted."""
+    return not all(map(has_reliable_times, rows))
 
 
 def plural(noun: str, number: int) -> str:
@@ -177,8 +194,12 @@ def decision(found: Findings) -> Decision:
         case "nothing beats random":
             return _nothing_beats_random(found)
         case "only a baseline leads":
-            hashes = ", which only hashes words" if _leader(found).provider == "fake" else ", which is only a baseline"
-            return Decision(f"No model beats {found.name(found.verdict.leader)}{hashes}.", _do_not_choose(found))
+            hashes = _leader(found).provider == "fake"
+            leader = found.name(found.verdict.leader)
+            return Decision(
+                f"{leader}, which {'only hashes words' if hashes else 'is only a baseline'}, leads; no model is shown to beat it.",
+                _do_not_choose(found),
+            )
         case "incumbent did not run":
             name = shorten(found.verdict.baseline)
             return Decision(f"{name}, the incumbent, did not run.", "Do not choose; nothing can be compared with it.")
@@ -262,20 +283,23 @@ def _incumbent_beaten(found: Findings) -> Decision:
     ]
     others = found.names([row.label for group in found.groups for row in group.rows if row.label in also])
     beat = "beats" if len(others) == 1 else "beat"
-    more = f"{enumeration(others)} {beat} it too" if others else f"no other row beats {incumbent}"
+    more = f"{enumeration(others)} {beat} it too" if others else f"no other row is shown to beat {incumbent}"
     return Decision(f"{take} beats {incumbent} on {found.measure}{by}.", f"Switch to {take}; {more}.")
 
 
 def _incumbent_kept(found: Findings) -> Decision:
     verdict, incumbent = found.verdict, found.name(found.verdict.baseline)
     rivals = {label: standing.against for label, standing in verdict.standings.items() if standing.against}
-    headline = f"Nothing beats {incumbent} on {found.measure}."
+    headline = f"Nothing is shown to beat {incumbent} on {found.measure}."
     highest = [against.high for against in rivals.values()]
     if rivals:
         label, against = max(rivals.items(), key=lambda item: item[1].difference)
         gain = signed(against.difference, difference(against.difference))
         most = f", at most {signed(against.high, bound_above(against.high))}" if against.high is not None else ""
         headline += f" {found.name(label)} comes closest ({gain}{most})."
+    if open_ := found.names([label for label, against in rivals.items() if against.open]):
+        could = f"ungraded documents could put {alternatives(open_)} above it"
+        return Decision(headline, f"Keep {incumbent} for now; {could}.", _grade_first(found))
     known = [high for high in highest if high is not None]
     if known and len(known) == len(highest) and max(known) <= verdict.stop_within:
         better = bound_above(max(known)) if max(known) > 0 else ""
@@ -285,7 +309,7 @@ def _incumbent_kept(found: Findings) -> Decision:
 
 
 def _clear(found: Findings) -> Decision:
-    name, rival = found.name(found.verdict.take), found.groups[1] if len(found.groups) > 1 else None
+    name, rival = found.take, found.groups[1] if len(found.groups) > 1 else None
     pair = found.pair(_leader(found).label, rival.first.label) if rival else None
     lead = ""
     if pair is not None:
@@ -320,14 +344,12 @@ def _meaning(found: Findings) -> str:
 
 def _several(found: Findings) -> Decision:
     """More than one row may be the best."""
-    verdict, name = found.verdict, found.name(found.verdict.take or found.verdict.leader)
-    leads = (
-        _closest(found) if found.summary.task.reference else f"{found.name(verdict.leader)} leads on {found.measure}"
-    )
+    verdict, name = found.verdict, found.take or found.name(found.verdict.leader)
+    leads = _closest(found) if found.summary.task.reference else _leads(found)
     if verdict.situation == "open until graded":
         return Decision(f"{leads}, but ungraded documents could change that.", *_until_graded(found, name))
     rivals = [other for other in found.names(verdict.best_set) if other != found.name(verdict.leader)]
-    apart = f", but {found.count(found.summary.task.queries)} cannot separate it from {alternatives(rivals)}"
+    apart = f", but {found.asked} cannot separate it from {alternatives(rivals)}"
     headline = f"{leads}{apart if rivals else ''}."
     standing = found.standing(verdict.take or "")
     most = standing.behind_most if standing else None
@@ -339,33 +361,46 @@ def _several(found: Findings) -> Decision:
     return Decision(headline, f"Take {name} for now{better}.", _unsettled(found), meaning)
 
 
+def _leads(found: Findings) -> str:
+    group = found.group_of[found.verdict.leader or ""]
+    if not group.parted or len(group.rows) == 1:
+        return f"{found.name(found.verdict.leader)} leads on {found.measure}"
+    others = len(group.rows) - 1
+    rows = "1 row that scores" if others == 1 else f"{others} rows that score"
+    return f"{found.name(found.verdict.leader)} and {rows} alike lead on {found.measure}"
+
+
 def _until_graded(found: Findings, name: str) -> tuple[str, str]:
-    turning, task = found.verdict.turning, found.summary.lineup.get("task")
+    turning = found.verdict.turning
     could = "grades that are missing could put another row first"
     if turning:
         first = min(turning, key=lambda winner: winner.documents)
         more = "1 more grade" if first.documents == 1 else f"at most {first.documents:,} more grades"
         could = f"{more} could put {found.name(first.challenger)} first"
+    return f"Take {name} for now; {could}.", _grade_first(found)
+
+
+def _grade_first(found: Findings) -> str:
+    task = found.summary.lineup.get("task")
     command = f"bakeoff grade next {quote(task)}" if isinstance(task, str) else "bakeoff grade next TASK"
-    return f"Take {name} for now; {could}.", f"Not settled. Grade those pairs first with {command}."
+    return f"Not settled. Grade those pairs first with {command}."
 
 
 def _unsettled(found: Findings) -> str:
-    outlook, task = found.verdict.outlook, found.summary.task
+    outlook, (number, unit) = found.verdict.outlook, found.units
     if found.verdict.situation == "too few differ" and outlook is not None:
-        units = plural(task.unit, 2)
         tell = "tells" if outlook.differing == 1 else "tell"
-        some = f"Only {outlook.differing} of {found.count(task.queries)} {tell} the rows apart"
-        return f"Not settled. {some}; label more {units}."
+        some = f"Only {outlook.differing} of {number:,} {plural(unit, number)} {tell} the rows apart"
+        return f"Not settled. {some}; label more {plural(unit, 2)}."
     return f"Not settled. {_next_step(found, 'gaps')}"
 
 
 def _next_step(found: Findings, what: str) -> str:
-    outlook, task = found.verdict.outlook, found.summary.task
-    units = plural(task.unit, 2)
+    outlook, (have, unit) = found.verdict.outlook, found.units
+    units = plural(unit, 2)
     if outlook is None or outlook.queries_for_gap is None:
         return f"Label more {units}."
-    low, high = (max(0, number - task.queries) for number in outlook.queries_for_gap)
+    low, high = (max(0, number - have) for number in outlook.queries_for_gap)
     if high == 0:
         return f"These {units} should be enough to see {what} of {outlook.gap:g}; the rows may be that close."
     return f"To see {what} of {outlook.gap:g}, label {about(low, high)} more {units}."
@@ -378,7 +413,8 @@ def pick_lines(found: Findings) -> list[tuple[str, str, str]]:
 
 def _use(pick: Pick, found: Findings) -> str:
     if pick.use == "best":
-        return "Best so far" if len(found.names(found.verdict.best_set)) > 1 else "Best"
+        settled = len(found.names(found.verdict.best_set)) == 1 and found.verdict.situation != "open until graded"
+        return "Best" if settled else "Best so far"
     return USES[pick.use]
 
 
@@ -448,9 +484,8 @@ def choice_sentence(summary: Summary, choice: Choice) -> str:
     if choice.pick is None:
         return f"Nothing that ran is within these limits.{_untimed(summary, choice)}"
     row = summary.row(choice.pick.label)
-    doubt = " This timing is unreliable." if row.latency and row.latency.doubts else ""
     within = f"{len(choice.feasible)} of {choice.ran} contenders are within the limits."
-    return f"{choice.pick.label}: {score_and_price(summary, row)}. {within}{doubt}"
+    return f"{choice.pick.label}: {score_and_price(summary, row)}. {within}{_untimed(summary, choice)}"
 
 
 def score_and_price(summary: Summary, row: Row) -> str:
@@ -478,6 +513,8 @@ def no_time(row: Row, q: int = 50) -> str:
     if not (total or answers):
         return f"The answers of {row.label} come from elsewhere, so there is no latency to compare."
     needed = SAMPLES_FOR[q]
+    if not has_reliable_times(row):
+        return f"The timings of {row.label} are unreliable: run again when the machine is idle."
     if row.latency and (kept := row.latency.kept):
         timed = f"{row.label} was timed {kept.when} and is not compared with times of this run"
         return f"{timed}: --time-hosted {needed} times it again, and pays."
@@ -495,6 +532,7 @@ def no_time(row: Row, q: int = 50) -> str:
 def further_sentences(summary: Summary) -> list[str]:
     """What else the verdict's facts say: equivalence, rows that no better than chance, truncation, other orders."""
     return [
+        *_unnoticed(summary),
         *_equivalence(summary),
         *_below_random(summary),
         *_truncated(summary.ran),
@@ -502,6 +540,15 @@ def further_sentences(summary: Summary) -> list[str]:
         *_agreement(summary),
         *_pairs(summary),
     ]
+
+
+def _unnoticed(summary: Summary) -> list[str]:
+    outlook = summary.verdict.outlook
+    if outlook is None or outlook.unnoticed_below is None:
+        return []
+    what = "gains" if summary.verdict.baseline else "gaps"
+    asked = Findings(summary).asked
+    return [f"With {asked}, {what} below about {outlook.unnoticed_below:g} will usually go unnoticed."]
 
 
 def _equivalence(summary: Summary) -> list[str]:
@@ -512,10 +559,9 @@ def _equivalence(summary: Summary) -> list[str]:
     if shown:
         are = "is" if len(shown) == 1 else "are"
         return [f"{join_names(shown)} {are} as good as {verdict.leader} within {within:g} ({CONFIDENCE})."]
-    from bakeoff.statistics.guarded import queries_for_equivalence
-
-    least = queries_for_equivalence(within)
-    needs = f"; that takes at least {least:,} queries" if least and least > summary.task.queries else ""
+    have, unit = Findings(summary).units
+    needed = verdict.queries_for_equivalence
+    needs = f"; that takes about {needed:,} {plural(unit, 2)}" if needed and needed > have else ""
     return [f"Nothing is shown to be as good as {verdict.leader} within {within:g}{needs}."]
 
 
@@ -523,7 +569,7 @@ def _below_random(summary: Summary) -> list[str]:
     below = [label for label, standing in summary.verdict.standings.items() if standing.beats_random is False]
     if not below or summary.verdict.situation == "nothing beats random":
         return []
-    return [f"{join_names(below)} {'does' if len(below) == 1 else 'do'} not beat a random order."]
+    return [f"{join_names(below)} {'is' if len(below) == 1 else 'are'} not shown to beat a random order."]
 
 
 def _truncated(rows: Sequence[Row]) -> list[str]:
@@ -555,8 +601,13 @@ def _agreement(summary: Summary) -> list[str]:
     least = min(agreement, key=lambda key: agreement[key])
     if agreement[least] > 1 - 1e-9:
         return [f"Every other measure orders the rows as {label} does."]
-    where = f"within {least}" if least.startswith("category ") else f"by {summary.label(least)}"
-    return [f"The order by {label} agrees least with the order {where} (Kendall's τ {agreement[least]:.2f})."]
+    where, hint = f"by {summary.label(least)}", ""
+    if least.startswith("category "):
+        number = summary.verdict.category_sizes.get(least.removeprefix("category "), 0)
+        counted = f"{number} {plural(summary.task.unit, number)}: " if number else ""
+        where, hint = f"within {least}", f"; {counted}a hint"
+    tau = f"{agreement[least]:.2f}".replace("-", MINUS)
+    return [f"The order by {label} agrees least with the order {where} (Kendall's τ {tau}{hint})."]
 
 
 def _pairs(summary: Summary) -> list[str]:

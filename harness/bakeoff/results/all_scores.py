@@ -26,6 +26,7 @@ class AllQueries(msgspec.Struct, frozen=True, kw_only=True):
     texts: dict[str, str]
     drawn: list[Drawn | None]
     measures: list[str]
+    clusters: list[str] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def read_all_scores(folder: Path, labels: list[str]) -> AllScores | None:
     if not (folder / QUERIES).is_file():
         return None
     asked = read_json(folder / QUERIES, AllQueries)
-    if len(asked.drawn) != len(asked.texts):
+    if len(asked.drawn) != len(asked.texts) or len(asked.clusters) not in (0, len(asked.texts)):
         raise InputError("texts and shares differ in number", file=folder / QUERIES, remedy=AGAIN)
     shape = len(asked.texts), len(asked.measures)
     return AllScores(asked, {label: _table(folder / FOLDER / f"{label}.npy", shape) for label in labels})

@@ -19,7 +19,7 @@ from bakeoff.core.printable import join_names
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.labels import match_labels
 from bakeoff.results.result import Result, load
-from bakeoff.statistics.averaging import Averaging
+from bakeoff.statistics.averaging import Averaging, fewest_for_equivalence
 from bakeoff.statistics.columns import differences_of, table_of
 from bakeoff.statistics.compare import compare_chosen
 from bakeoff.statistics.equivalence import relation
@@ -61,6 +61,15 @@ class Comparison:
         adjusted = self.averaging.p_equivalent(differences, self.equivalent_within, bounded=self.measure.bounded)
         p = dict(zip(self.tested, adjusted.tolist(), strict=True))
         return [p[pair.a, pair.b] for pair in self.pairs]
+
+    @property
+    def queries_for_equivalence(self) -> int | None:
+        """How many show the pair that varies least to be equivalent, if it is; None without a margin."""
+        if self.equivalent_within is None or not self.measure.bounded:
+            return None
+        first = self.first_alike
+        pairs = [(self.scores[pair.a], self.scores[pair.b]) for pair in self.pairs if first[pair.a] != first[pair.b]]
+        return fewest_for_equivalence(pairs, self.equivalent_within, self.averaging)
 
     @property
     def relations(self) -> list[str]:

@@ -80,6 +80,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode = "drop"
     undecided: Undecided = "warn"
     queries: int = 0
+    clusters: int = 0  # of queries that ask for the same thing, which count once
     regraded: int = 0
     finds: float | None = None
     needed: int | None = None
@@ -129,6 +130,7 @@ def gate(
         mode=mode,
         undecided=undecided,
         queries=len(result.queries),
+        clusters=result.averaging().clusters,
         regraded=len(other_grades(result, baseline)),
         new=[] if contenders else [label for label in result.labels if label not in matched],
     )
@@ -137,11 +139,7 @@ def gate(
         return msgspec.structs.replace(verdict, refused=refused)
     averaging = result.averaging()
     checks = _checks(sides, chosen, measure, averaging, max_drop, alpha, mode, result.queries)
-    found = [
-        finds_drop(averaging.linear(differences_of(new, old)), np.clip(averaging.linear(old), 0, None), max_drop)
-        for new, old in sides
-        if measure.bounded and mode != "exact"
-    ]
+    found = _finds(sides, averaging, max_drop, alpha) if measure.bounded and mode != "exact" else []
     spread = max((float(averaging.linear(new - old).std(ddof=1)) for new, old in sides if len(new) > 1), default=0.0)
     return msgspec.structs.replace(
         verdict,
@@ -227,6 +225,23 @@ def _checks(
             )
         )
     return checks
+
+
+def _finds(
+    sides: Sequence[tuple[Values, Values]], averaging: Averaging, max_drop: float, alpha: float
+) -> list[float | None]:
+    """For each contender the drop that is found in it, corrected for those that changed and for itself."""
+    changes = [differences_of(new, old) for new, old in sides]
+    distinct = len({d.tobytes() for d in changes if d.any()})
+    return [
+        finds_drop(
+            averaging.linear(d),
+            np.clip(averaging.linear(old), 0, None),
+            max_drop,
+            alpha=alpha / (distinct + (not d.any())),
+        )
+        for d, (_, old) in zip(changes, sides, strict=True)
+    ]
 
 
 def _allowed(measure: Measure, before: float, max_drop: float) -> float:

@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from bakeoff.core.facts import Fact
 from bakeoff.results.schema import Latency, Pick, Row, Standing, Verdict
 
 MEGABYTE = 1e6
@@ -26,7 +27,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """The best within the limits, every row within them, and the rows whose limited latency is not known."""
+    """The best within the limits, every row within them, and the rows whose limited latency is not reliably known."""
 
     pick: Pick | None
     feasible: list[str]
@@ -54,6 +55,12 @@ def reliable_p50(row: Row) -> float | None:
     return p50(row) if row.latency and not row.latency.doubts else None
 
 
+def has_reliable_times(row: Row) -> bool:
+    """Whether nothing speaks against the row's timing; too few samples for a p95 leave none, and the p50 as it is."""
+    doubts = row.latency.doubts if row.latency else ()
+    return all(isinstance(doubt, Fact) and doubt.id == "few_samples" for doubt in doubts)
+
+
 def price(row: Row) -> float | None:
     """Dollars for a million documents."""
     return row.cost.usd_per_million_documents if row.cost else None
@@ -70,17 +77,21 @@ def index_mb(row: Row) -> float | None:
 
 
 def is_within(row: Row, limits: Limits) -> bool:
-    """Whether a row that ran is within every limit; an unknown figure is within none."""
+    """Whether a row that ran is within every limit; a figure that is unknown or unreliable is within none."""
     if not row.ran or (limits.offline and not row.local):
         return False
     bounds = (
-        (p50(row), limits.p50_ms),
-        (p95(row), limits.p95_ms),
+        (_known(p50(row), row), limits.p50_ms),
+        (_known(p95(row), row), limits.p95_ms),
         (price(row), limits.usd_per_million),
         (query_price(row), limits.usd_per_thousand_queries),
         (index_mb(row), limits.index_mb),
     )
     return all(limit is None or (figure is not None and figure <= limit) for figure, limit in bounds)
+
+
+def _known(time: float | None, row: Row) -> float | None:
+    return time if has_reliable_times(row) else None
 
 
 def choose(rows: Sequence[Row], verdict: Verdict, limits: Limits) -> Choice:
@@ -90,10 +101,11 @@ def choose(rows: Sequence[Row], verdict: Verdict, limits: Limits) -> Choice:
     candidates = [row for row in feasible if is_advisable(row, verdict)]
     best = next((row for row in ran if row.label == verdict.take), None)
     untimed: dict[Literal["p50", "p95"], list[str]] = {}
+    wanted = [row for row in ran if row.local or not limits.offline]
     if limits.p50_ms is not None:
-        untimed["p50"] = [row.label for row in ran if p50(row) is None and (row.local or not limits.offline)]
+        untimed["p50"] = [row.label for row in wanted if _known(p50(row), row) is None]
     if limits.p95_ms is not None:
-        untimed["p95"] = [row.label for row in ran if p95(row) is None and (row.local or not limits.offline)]
+        untimed["p95"] = [row.label for row in wanted if _known(p95(row), row) is None]
     pick = None
     if candidates:
         chosen = _highest(candidates, verdict.measure)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from bakeoff_providers.errors import InputError
 
+from bakeoff.core.arrays import Values
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.result import Result
+from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.constants import NOISE
 from bakeoff.statistics.design import fewest_queries, queries_for_anova, queries_for_width, residual_variance
 from bakeoff.statistics.detectable import chance_to_show, queries_for_gap
+from bakeoff.statistics.guarded import FAR, WORST
 from bakeoff.statistics.tests import first_equal
 
 
@@ -33,6 +37,7 @@ class QueryPlan:
     power: float
     for_power: dict[str, tuple[int, int] | None]  # by pair, from and to
     for_anova: int | None
+    in_clusters: bool = False  # queries share needs, and these are counted
     drawn: bool = False  # by traffic: the variance is that of the drawn queries all the same
 
     def still(self, needed: int) -> int:
@@ -42,7 +47,7 @@ class QueryPlan:
     @property
     def sentences(self) -> list[str]:
         """In words, the basis first."""
-        there = f"; {self.have} queries are there already." if self.have else "."
+        there = f"; {self.have} {self._units} are there already." if self.have else "."
         lines = [f"{self.measure}: a score's variance beside its query and contender is {self.variance:.4f}{there}"]
         if self.drawn:
             lines.append("Every drawn query counts alike here; means per query asked, by traffic, vary otherwise.")
@@ -60,13 +65,17 @@ class QueryPlan:
         what = f"To see a gap of {self.difference:g} between {pair} in {self.power:.0%} of cases"
         if needed is None or needed[0] == needed[1]:
             return self._line(what, needed and needed[0])
-        return f"{what}: {needed[0]} to {needed[1]} queries."
+        return f"{what}: {needed[0]} to {needed[1]} {self._units}."
+
+    @property
+    def _units(self) -> str:
+        return "needs" if self.in_clusters else "queries"
 
     def _line(self, what: str, needed: int | None) -> str:
         if needed is None:
-            return f"{what}: no number of queries would do."
+            return f"{what}: no number of {self._units} would do."
         still = f", {self.still(needed)} more" if self.have else ""
-        return f"{what}: {needed} queries{still}."
+        return f"{what}: {needed} {self._units}{still}."
 
 
 def _by_pair(
@@ -110,7 +119,11 @@ def plan_queries(
     if not results and variance is None:
         raise InputError("there is nothing to plan from", remedy="name a result, or give --variance")
     name = str(results[0].deciding(measure)) if results else str(measure or "any measure")
-    whole = [np.stack([result.values(label, name) for label in result.labels], axis=1) for result in results]
+    averagings = [result.averaging() for result in results]
+    whole = [
+        np.stack([_counted(result.values(label, name), averaging) for label in result.labels], axis=1)
+        for result, averaging in zip(results, averagings, strict=True)
+    ]
     tables = [table[:, sorted(set(first_equal(table)))] for table in whole]  # one model in two stores varies once
     known = residual_variance(tables) if variance is None else variance
     if not np.isfinite(known) and np.isfinite(residual_variance(whole)):
@@ -127,10 +140,27 @@ def plan_queries(
         contenders=many,
         have=0 if new or len(tables) != 1 else len(tables[0]),
         width=width,
-        for_width=None if width is None else queries_for_width(width, known),
+        for_width=None if width is None else queries_for_width(width, known, *_guard(tables, name)),
         difference=difference,
         power=power,
         for_power={} if difference is None else _by_pair(results, name, difference, known, power),
         for_anova=None if difference is None or many < 3 else queries_for_anova(difference, known, many, power),
-        drawn=variance is None and any(result.averaging().weights is not None for result in results),
+        in_clusters=any(averaging.clusters for averaging in averagings),
+        drawn=variance is None and any(averaging.weights is not None for averaging in averagings),
     )
+
+
+def _guard(tables: Sequence[Values], measure: str) -> tuple[float, float]:
+    """What an imagined failure costs, and how many of a pair's queries lie far from its median, on one side."""
+    if not tables:
+        return WORST, 0.0
+    if not Measure.parse(measure).bounded:
+        return 0.0, 0.0
+    pairs = [table[:, a] - table[:, b] for table in tables for a, b in combinations(range(table.shape[1]), 2)]
+    far = [float((np.abs(d - np.median(d)) > FAR).mean()) / 2 for d in pairs]
+    return float(np.mean([table.mean() for table in tables])), float(np.mean(far))
+
+
+def _counted(values: Values, averaging: Averaging) -> Values:
+    """One value for each query, or for each cluster of queries that ask for the same thing."""
+    return averaging.linear(values) if averaging.clusters else values

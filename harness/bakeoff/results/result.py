@@ -22,7 +22,7 @@ from bakeoff.results.columns import Table, matrix_table, scores_table
 from bakeoff.results.schema import ContenderResult, Detailed, Summary, read_detailed, read_summary
 from bakeoff.statistics.averaging import Averaging, averaging_of
 from bakeoff.statistics.constants import SEED
-from bakeoff.systems.base import names_of
+from bakeoff.systems.base import given_name, names_of
 
 if TYPE_CHECKING:
     import pandas
@@ -83,7 +83,7 @@ class Result:
     @property
     def given_names(self) -> dict[str, str]:
         """By row that ran, what its entry of the line-up is called: a row's own name also has store and dimensions."""
-        given = {row["label"]: str(row.get("name", "")) for row in self.summary.lineup["contenders"]}
+        given = {row["label"]: given_name(row) for row in self.summary.lineup["contenders"]}
         return {label: given.get(label, "") for label in self.labels}
 
     def matrix(self) -> Table:
@@ -105,8 +105,9 @@ class Result:
     def averaging(self, seed: int = SEED) -> Averaging:
         """What this result's means are taken over."""
         if self.all_scores is not None:
-            return averaging_of(self.all_scores.asked.drawn, seed)
-        return averaging_of([query.drawn or None for query in self.detailed.queries.values()], seed)
+            return averaging_of(self.all_scores.asked.drawn, seed, self.all_scores.asked.clusters)
+        asked = self.detailed.queries.values()
+        return averaging_of([query.drawn or None for query in asked], seed, [query.cluster or "" for query in asked])
 
     def measure(self, given: Measure | str | None = None) -> Measure:
         """A measure by its spelling; without one, the measure that decided this result."""

@@ -99,7 +99,7 @@ class Rows:
             build_seconds=build.seconds if build else None,
             stable=row.stable,
             cut=row.search.embedding.cut if row.search and row.search.embedding else None,
-            warnings=_warnings(row),
+            warnings=_warnings(row, self.task),
         )
 
     def _latency(self, contender: System, search: Search, shared: Mapping[str, list[int]]) -> Latency:
@@ -280,7 +280,7 @@ def _sum(values: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(values) else None
 
 
-def _warnings(row: Scored) -> list[Remark]:
+def _warnings(row: Scored, task: Task) -> list[Remark]:
     warnings: list[Remark] = []
     embedding = row.search.embedding if row.search else None
     if row.search:
@@ -306,7 +306,8 @@ def _warnings(row: Scored) -> list[Remark]:
         truncated = sum(usage.truncated for usage in embedding.usage.values())
         if truncated:
             warnings.append(fact("truncated", texts=truncated))
-    empty = sum(not ranking.found for ranking in row.rankings.values())
+    asked = (query.id for query in task.queries)  # a kind may answer more than it scores
+    empty = sum(query in row.rankings and not row.rankings[query].found for query in asked)
     if empty:
         warnings.append(fact("unmatched", queries=empty))
     if row.stable is False:

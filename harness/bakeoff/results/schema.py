@@ -57,6 +57,7 @@ class Against(msgspec.Struct, frozen=True, kw_only=True):
     p_better: float
     p_worse: float
     relation: Literal["better", "worse", "undecided"]
+    open: bool = False  # documents without a grade could put it above the incumbent
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,10 +79,10 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
     """What these queries can show of the leader and its nearest rival."""
 
     rival: Public[str]
-    differing: int  # queries on which any two distinct rows differ
+    differing: int  # queries, or clusters of them, on which any two distinct rows differ
     unnoticed_below: float | None  # rounded as it may be said; None: nothing can be said
     gap: float  # that planning is for
-    queries_for_gap: tuple[int, int] | None  # in all, from and to
+    queries_for_gap: tuple[int, int] | None  # in all, from and to; where queries are in clusters, so many of these
 
 
 class Pick(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,8 +136,10 @@ class Verdict(msgspec.Struct, kw_only=True, frozen=True):
     pairs: list[PairedDifference] = []
     pairs_tested: int = 0
     agreement: dict[str, float] = {}
+    category_sizes: dict[str, int] = {}  # queries of each category
     turning: list[PossibleWinner] = []
     equivalent_within: float | None = None
+    queries_for_equivalence: int | None = None  # that show the closest row to be as good as the leader, if it is
     without_verdict: Public[str] = ""  # id of the reason why rows can't be compared
     sentences: list[str] | msgspec.UnsetType = msgspec.UNSET  # of the older format; never written
 
@@ -236,6 +239,7 @@ class TaskInfo(msgspec.Struct, kw_only=True, frozen=True):
     chunks: int
     queries: int
     rel: int
+    clusters: int = 0  # how many needs the queries are about, where several ask for the same thing
     drawn_from: int = 0  # how many documents there were, where these are a sample
     categories: Public[list[str]] = []
     targets: dict[str, float] = {}
@@ -316,6 +320,7 @@ class QueryInfo(msgspec.Struct, kw_only=True, frozen=True):
     category: Public[str]
     grades: dict[str, int]
     drawn: Drawn | msgspec.UnsetType = msgspec.UNSET
+    cluster: str | msgspec.UnsetType = msgspec.UNSET  # what queries share that ask for the same thing
     as_of: str | msgspec.UnsetType = msgspec.UNSET  # the day of a time-bound query
 
 

@@ -34,7 +34,7 @@ from bakeoff.results.unjudged import possible_winners, unjudged_sections
 from bakeoff.results.verdict import Question, decide, leader_of, not_comparable
 from bakeoff.running.runner import Outcome
 from bakeoff.running.stages import Scored
-from bakeoff.statistics.averaging import WEIGHTED, Averaging, averaging_of
+from bakeoff.statistics.averaging import WEIGHTED, Averaging, task_averaging
 from bakeoff.systems.failures import Additions, Part
 from bakeoff.tasks.kinds import TASK_KINDS
 
@@ -142,7 +142,7 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
     lineup, task = outcome.lineup, outcome.task
     shown = tuple(dict.fromkeys([*lineup.measures, lineup.primary]))
     by_measure = {measure: {row.contender.label: row.scores[measure] for row in outcome.ran} for measure in shown}
-    averaging = averaging_of([query.drawn for query in task.queries], lineup.seed)
+    averaging = task_averaging(task, lineup.seed)
     by_traffic = averaging.weights is not None
     additions = Additions()
     kind = TASK_KINDS.get(task.kind)
@@ -197,6 +197,7 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
             chunks=outcome.chunks,
             queries=len(task.queries),
             rel=task.rel,
+            clusters=averaging.clusters,
             drawn_from=task.drawn_from,
             categories=task.categories,
             targets=dict(task.targets),
@@ -242,6 +243,7 @@ def detail(outcome: Outcome) -> Detailed:
                 category=query.category,
                 grades=dict(task.judgments.get(query.id, {})),
                 drawn=query.drawn or UNSET,
+                cluster=query.cluster or UNSET,
                 as_of=query.as_of or UNSET,
             )
             for query in task.queries[:DETAILED_QUERIES]
@@ -271,6 +273,7 @@ def all_scores(outcome: Outcome) -> AllScores | None:
     asked = AllQueries(
         texts={query.id: query.text for query in queries},
         drawn=[query.drawn for query in queries],
+        clusters=[query.cluster for query in queries] if any(query.cluster for query in queries) else [],
         measures=[str(measure) for measure in measures],
     )
     tables = {row.contender.label: [row.scores[measure] for measure in measures] for row in outcome.ran}

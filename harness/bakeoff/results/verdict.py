@@ -22,7 +22,7 @@ from bakeoff.results.schema import (
     Standing,
     Verdict,
 )
-from bakeoff.statistics.averaging import Averaging
+from bakeoff.statistics.averaging import Averaging, fewest_for_equivalence
 from bakeoff.statistics.columns import differences_of, table_of
 from bakeoff.statistics.compare import finite
 from bakeoff.statistics.constants import ALPHA, NOISE
@@ -97,8 +97,10 @@ def decide(scores: ByMeasure, rows: Sequence[Row], question: Question) -> Verdic
             list(scores),
             [category for category, size in sizes.items() if size >= FEWEST_IN_CATEGORY],
         ),
+        category_sizes=dict(sizes),
         turning=list(question.turning),
         equivalent_within=question.equivalent_within,
+        queries_for_equivalence=standings.queries_for_equivalence(),
     )
 
 
@@ -177,8 +179,8 @@ class _Standings:
 
     @cached_property
     def differing(self) -> int:
-        """On how many queries any two rows differ."""
-        return int(np.count_nonzero(np.ptp(self.table, axis=1) > NOISE))
+        """On how many queries, or clusters of them, any two rows differ."""
+        return self.question.averaging.count_units(np.ptp(self.table, axis=1) > NOISE)
 
     @cached_property
     def by_label(self) -> dict[str, Standing]:
@@ -244,6 +246,7 @@ class _Standings:
                 p_better=float(found.p_better[at]),
                 p_worse=float(found.p_worse[at]),
                 relation="better" if better else "worse" if worse else "undecided",
+                open=not (better or self.rows[label].baseline) and self._may_reach(label, incumbent),
             )
         return against
 
@@ -266,6 +269,15 @@ class _Standings:
         differences = [differences_of(self.mine[label], self.mine[self.leader]) for label in others]
         p = question.averaging.p_equivalent(differences, margin, bounded=question.measure.bounded)
         return dict(zip(others, p.tolist(), strict=True))
+
+    def queries_for_equivalence(self) -> int | None:
+        """How many show the row that varies least from the leader to be as good, if it is."""
+        question, averaging = self.question, self.question.averaging
+        if question.equivalent_within is None or not question.measure.bounded:
+            return None
+        others = [label for label in self.labels if self.same[label] != self.same[self.leader]]
+        pairs = [(self.mine[label], self.mine[self.leader]) for label in others]
+        return fewest_for_equivalence(pairs, question.equivalent_within, averaging)
 
     @cached_property
     def choosable(self) -> list[str]:
@@ -346,15 +358,21 @@ def _outlook(standings: _Standings) -> Outlook | None:
         return None
     rival = max(rivals, key=lambda label: standings.shown[label])
     better, worse = (mine, rival) if standings.shown[mine] >= standings.shown[rival] else (rival, mine)
+    comparisons = 0
+    if mine == question.baseline:  # a gain over it is what is looked for
+        better, worse, comparisons = rival, mine, len({standings.same[label] for label in rivals})
     unnoticed, needed = None, None
     if question.averaging.has_error:
         pair = [question.averaging.linear(standings.mine[label]) for label in (better, worse)]
         heaviest, bounded = question.averaging.heaviest, measure.bounded
-        if (gap := find_noticeable_gap(*pair, bounded=bounded, heaviest=heaviest)) is not None:
+        apart = differences_of(standings.mine[better], standings.mine[worse]) != 0
+        enough = question.averaging.count_units(apart) >= FEWEST_UNLIKE
+        gap = find_noticeable_gap(*pair, bounded=bounded, heaviest=heaviest, comparisons=comparisons)
+        if enough and gap is not None:
             top = standings.means[better]
-            unnoticed = round_gap(measure.figure(top) - measure.figure(top - gap), len(standings.table))
+            unnoticed = round_gap(measure.figure(top) - measure.figure(top - gap), len(pair[0]))
         if bounded:  # the margin is of figures from 0 to 1
-            needed = queries_for_gap(*pair, gap=question.stop_within, heaviest=heaviest)
+            needed = queries_for_gap(*pair, gap=question.stop_within, heaviest=heaviest, comparisons=comparisons)
     return Outlook(
         rival=rival,
         differing=standings.differing,

@@ -12,7 +12,7 @@ from bakeoff.core.facts import Section, TableCell, column, fact
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.stages import Scored
 from bakeoff.search.fusion import FOLDS, GRID, Fusion, FusionWeights, Tuned, fuse, grid, tune
-from bakeoff.statistics.averaging import averaging_of
+from bakeoff.statistics.averaging import task_averaging
 from bakeoff.systems.fused import Fused
 from bakeoff.systems.reranked import RerankedRow
 from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, TaskKind
@@ -21,7 +21,7 @@ from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, TaskKind
 def with_gains(extras: Extras, finished: FinishedRun, ran: Sequence[Scored]) -> Extras:
     """Add a table of reranked rows, if any."""
     by_label, primary = {row.contender.label: row for row in ran}, finished.primary
-    averaging = averaging_of([query.drawn for query in finished.task.queries], finished.seed)
+    averaging = task_averaging(finished.task, finished.seed)
     rows: list[list[TableCell]] = []
     figures = {}
     for row in ran:
@@ -75,7 +75,7 @@ def with_tuned_weights(
 ) -> Extras:
     """Add a table to the result. Rows of the matrix keep the line-up's weights, which are not fitted."""
     primary = finished.primary
-    averaging = averaging_of([query.drawn for query in finished.task.queries], finished.seed)
+    averaging = task_averaging(finished.task, finished.seed)
     rows: list[list[TableCell]] = []
     figures = {}
     by_label = {row.contender.label: row for row in ran}

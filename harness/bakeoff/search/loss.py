@@ -18,7 +18,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import join, score_queries
 from bakeoff.search.answer import Searcher
 from bakeoff.search.exact_search import ExactRankings
-from bakeoff.statistics.averaging import averaging_of
+from bakeoff.statistics.averaging import task_averaging
 
 NDCG = Measure.parse("ndcg@10")
 
@@ -116,7 +116,7 @@ def index_loss(exact: ExactRankings, task: Task, retrieved: Mapping[str, Ranking
     """NDCG under exact search, the store's loss, and its recall."""
     ids = [query.id for query in task.queries]
     rankings = exact.rankings(task.queries)
-    averaging = averaging_of([query.drawn for query in task.queries])
+    averaging = task_averaging(task)
     best, achieved = (
         averaging.mean(score_queries(join(answers, task.judgments, ids), [NDCG], task.rel)[NDCG])
         for answers in (rankings, retrieved)

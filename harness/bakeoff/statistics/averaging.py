@@ -1,6 +1,7 @@
 """What a mean is taken over: the queries themselves, or the traffic that sampled queries represent.
 
-Every table of a result gets its means, intervals and tests from one of these two, so they never mix.
+Every table of a result asks one of these two for its means, intervals and tests, so that they can't mix them. Queries
+that ask for the same thing are a cluster. They leave the means alone, and are one unit to every interval and test.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
-from bakeoff.core.task import Drawn
+from bakeoff.core.task import Drawn, Task
 from bakeoff.statistics import stratified
 from bakeoff.statistics.best_set import BestSet, best_set
-from bakeoff.statistics.columns import Pairs, across, differences_of, table_of, without_noise
+from bakeoff.statistics.columns import Pairs, across, differences_of, spread, table_of, without_noise
 from bakeoff.statistics.compare import compare, compare_pairs, finite
 from bakeoff.statistics.constants import NOISE, SEED
 from bakeoff.statistics.effects import wins_ties_losses
 from bakeoff.statistics.equivalence import equivalence_tests
-from bakeoff.statistics.guarded import WORST, Differences, guard_differences
+from bakeoff.statistics.guarded import WORST, Differences, guard_differences, queries_for_equivalence
 from bakeoff.statistics.incumbent import Versus, versus
 from bakeoff.statistics.small_samples import doubt, mean_intervals
-from bakeoff.statistics.stratified import Strata, is_whole
+from bakeoff.statistics.stratified import ENDLESS, Strata, is_whole, units_of
 from bakeoff.statistics.tests import sign_flip_tests, wilcoxon
 
 WEIGHTED = "per query asked: weighted by traffic"
@@ -41,6 +42,13 @@ class Averaging(Protocol):
     @property
     def weights(self) -> Values | None:
         """Each query's share; None if all are equal."""
+
+    @property
+    def clusters(self) -> int:
+        """How many clusters the queries are in; 0 where each is its own."""
+
+    def count_units(self, where: Mask) -> int:
+        """How many queries, or clusters with such a query, these are."""
 
     def mean(self, values: Values, where: Mask | None = None) -> float:
         """The mean over all queries, or over some."""
@@ -74,11 +82,14 @@ class Averaging(Protocol):
         """The Holm-adjusted p of each mean being within the margin of 0."""
 
     def linear(self, values: Values) -> Values:
-        """Values whose plain mean and standard error are those of this averaging."""
+        """Values whose plain mean and standard error are those of this averaging, for what knows plain ones only.
+
+        One for each query, or for each cluster.
+        """
 
     @property
     def heaviest(self) -> float:
-        """The largest weight relative to the average one."""
+        """How much more than the average query, or cluster, the one with the largest share counts."""
 
     @property
     def has_error(self) -> bool:
@@ -95,6 +106,15 @@ class PerQuery:
     def weights(self) -> Values | None:
         """None: all equal."""
         return None
+
+    @property
+    def clusters(self) -> int:
+        """None."""
+        return 0
+
+    def count_units(self, where: Mask) -> int:
+        """Queries."""
+        return int(np.count_nonzero(where))
 
     def mean(self, values: Values, where: Mask | None = None) -> float:
         """The plain mean."""
@@ -151,17 +171,27 @@ class PerQuery:
 class PerQueryAsked:
     """Queries count by their share of the traffic. Errors follow from the sampling design.
 
-    Tests are those of plain queries, on linearised values. If a single query represents a stratum of several, the error
-    is unknown, and nothing can be separated.
+    Tests are those of plain queries, on linearise values. Where one query stands for a stratum of several, nothing is
+    known of the error, and nothing can be told apart. Not `by_traffic`, all queries count alike, but in clusters.
     """
 
     strata: Strata
     seed: int = SEED
+    by_traffic: bool = True
 
     @property
     def weights(self) -> Values | None:
         """Shares of the traffic."""
-        return self.strata.weights
+        return self.strata.weights if self.by_traffic else None
+
+    @property
+    def clusters(self) -> int:
+        """By their names."""
+        return len(set(self.strata.clusters))
+
+    def count_units(self, where: Mask) -> int:
+        """Queries, or clusters."""
+        return len(np.unique(units_of(self.strata)[where]))
 
     def mean(self, values: Values, where: Mask | None = None) -> float:
         """Weighted by traffic, or by the traffic of some queries."""
@@ -171,15 +201,18 @@ class PerQueryAsked:
     def intervals(
         self, table: Values, bounded: bool | Sequence[bool] = True, where: Mask | None = None
     ) -> tuple[Values, Values]:
-        """Exact intervals by stratum; unknown for a subset, since strata are drawn as a whole."""
-        if where is not None:
+        """Exact ones by stratum; unknown for some queries by traffic, as strata are drawn whole."""
+        if where is not None and self.by_traffic:
             return np.full(table.shape[1], np.nan), np.full(table.shape[1], np.nan)
+        if where is not None:
+            some = [name for name, inside in zip(self.strata.clusters, where, strict=True) if inside]
+            return _by_cluster(some, self.seed).intervals(table[where], bounded)
         return stratified.mean_intervals(table, self.strata, bounded)
 
     def pairs(
         self, scores: ScoresByName, *, among: Collection[str] | None = None, bounded: bool = True
     ) -> list[PairedDifference]:
-        """Student's test is stratified. Wilcoxon's test and the wins use the sampled queries, unweighted."""
+        """Student's test is the strata's; Wilcoxon's is of the drawn queries, unweighted, or of clusters."""
         table = table_of(list(scores.values()))
 
         def pair(i: int, j: int) -> PairedDifference:
@@ -187,9 +220,11 @@ class PerQueryAsked:
             wins, ties, losses = wins_ties_losses(d)
             plain = stratified.estimate(d, self.strata)
             effect = stratified.effect_size(table[:, i], table[:, j], self.strata)
+            units = without_noise(self.linear(d)) if self.clusters else d
             return PairedDifference(
                 a="", b="", difference=plain.mean, low=None, high=None, p=1.0, p_holm=1.0, t_p=plain.p,
-                wilcoxon_p=wilcoxon(d), effect=finite(effect), wins=wins, ties=ties, losses=losses, doubt=doubt(d),
+                wilcoxon_p=wilcoxon(units), effect=finite(effect), wins=wins, ties=ties, losses=losses,
+                doubt=doubt(units),
             )  # fmt: skip
 
         return compare_pairs(
@@ -212,7 +247,7 @@ class PerQueryAsked:
         return Differences(unknown, unknown, np.ones(len(apart)))
 
     def best_set(self, table: Values, *, bounded: bool = True) -> BestSet:
-        """On linearised values."""
+        """On linearise values."""
         if self.has_error:
             return best_set(self._linear(table), bounded=bounded, heaviest=self.heaviest, seed=self.seed)
         means = self.strata.weights @ table
@@ -223,7 +258,7 @@ class PerQueryAsked:
         return BestSet(every, np.ones(len(means)), np.zeros(len(means)), np.full(len(means), np.inf))
 
     def versus(self, table: Values, incumbent: int, *, bounded: bool = True) -> Versus:
-        """On linearised values."""
+        """On linearise values."""
         if self.has_error:
             linear = self._linear(table)
             return versus(linear, incumbent, bounded=bounded, heaviest=self.heaviest, seed=self.seed)
@@ -235,7 +270,9 @@ class PerQueryAsked:
         return Versus(leads, -no_bound, no_bound, ones, ones)
 
     def p_zero(self, table: Values) -> Values:
-        """Stratified t-tests."""
+        """Stratified t-tests; randomisation tests of clusters."""
+        if self.clusters and self.has_error:
+            return sign_flip_tests(self._linear(table), seed=self.seed)
         return stratified.estimates(table, self.strata)[3]
 
     def p_equivalent(self, differences: Sequence[Values], margin: float, *, bounded: bool = True) -> Values:
@@ -248,7 +285,7 @@ class PerQueryAsked:
         return equivalence_tests([self.linear(d) for d in differences], margin, worst=worst)
 
     def linear(self, values: Values) -> Values:
-        """The linearised values; if a stratum's error is unknown, the raw ones around the weighted mean."""
+        """The linearise values; if a stratum's error is unknown, the raw ones around the weighted mean."""
         alike = stratified.linearise(values, self.strata)
         return alike if np.isfinite(alike).all() else values - values.mean() + self.mean(values)
 
@@ -257,8 +294,9 @@ class PerQueryAsked:
 
     @property
     def heaviest(self) -> float:
-        """From the weights."""
-        return float(self.strata.weights.max() * len(self.strata.weights))
+        """By the weights."""
+        shares = np.bincount(units_of(self.strata), self.strata.weights)
+        return float(shares.max() * len(shares))
 
     @cached_property
     def _whole(self) -> bool:
@@ -266,16 +304,46 @@ class PerQueryAsked:
 
     @cached_property
     def has_error(self) -> bool:
-        """Whether at least one stratum is a sample, and every sampled stratum has at least two queries."""
+        """Every stratum is drawn in part by at least two units, or whole, but not all of them whole."""
         known = np.isfinite(stratified.linearise(np.zeros(len(self.strata.weights)), self.strata)).all()
         return bool(known) and not self._whole
 
 
-def averaging_of(drawn: Sequence[Drawn | None], seed: int = SEED) -> Averaging:
-    """By traffic if every query has a share, else plain. Shares of a subset are rescaled to 1."""
+def averaging_of(drawn: Sequence[Drawn | None], seed: int = SEED, clusters: Sequence[str] = ()) -> Averaging:
+    """By traffic where every query says what it stands for, else plain. Shares of some queries are made shares of 1.
+
+    A query without a cluster is one of its own. Where clusters join queries, strata are not used: a cluster may have
+    queries of several, and the error of a sample without strata is no smaller.
+    """
     known = [each for each in drawn if each is not None]
-    if not known or len(known) < len(drawn):
-        return PerQuery(seed)
+    by_traffic = bool(known) and len(known) == len(drawn)
+    joined = len(set(filter(None, clusters))) < sum(map(bool, clusters))
+    if not by_traffic:
+        return _by_cluster(clusters, seed) if joined else PerQuery(seed)
     weights = np.array([each.weight for each in known])
     strata = Strata(weights / weights.sum(), [each.stratum for each in known], [each.of for each in known])
+    if joined and not is_whole(strata):
+        return _by_cluster(clusters, seed, strata.weights)
     return PerQueryAsked(strata, seed)
+
+
+def fewest_for_equivalence(pairs: Sequence[tuple[Values, Values]], margin: float, averaging: Averaging) -> int | None:
+    """How many queries, or clusters, show the pair that varies least to be equivalent; None where none do."""
+    spreads = [spread(averaging.linear(differences_of(a, b))) for a, b in pairs if len(a) > 1]
+    if not spreads or not averaging.has_error:
+        return None
+    return queries_for_equivalence(margin, min(spreads), worst=averaging.heaviest)
+
+
+def task_averaging(task: Task, seed: int = SEED) -> Averaging:
+    """What the means of a task are taken over."""
+    return averaging_of(
+        [query.drawn for query in task.queries], seed, clusters=[query.cluster for query in task.queries]
+    )
+
+
+def _by_cluster(clusters: Sequence[str], seed: int, weights: Values | None = None) -> PerQueryAsked:
+    n = len(clusters)
+    own = [f"={name}" if name else str(at) for at, name in enumerate(clusters)]
+    shares = np.full(n, 1 / n) if weights is None else weights
+    return PerQueryAsked(Strata(shares, [""] * n, [ENDLESS] * n, own), seed, by_traffic=weights is not None)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.power import MOST_QUERIES
+from bakeoff.statistics.small_samples import FEWEST_UNLIKE
 
 
 def residual_variance(tables: Sequence[Values]) -> float:
@@ -25,10 +26,29 @@ def residual_variance(tables: Sequence[Values]) -> float:
     return squares / freedom if freedom else math.nan
 
 
-def queries_for_width(width: float, variance: float, level: float = 1 - ALPHA) -> int | None:
-    """The fewest queries whose paired interval is on average no wider than this. `variance` is of one score."""
+def queries_for_width(
+    width: float, variance: float, failure: float = 0.0, far: float = 0.0, level: float = 1 - ALPHA
+) -> int | None:
+    """The fewest queries whose paired interval is on average no wider than this; `variance` is of one score.
+
+    The interval is the guarded one: a side on which few queries differ much has an imagined `failure`, which costs so
+    much. `far` is the share of queries that differ so much on a side.
+    """
     sd = math.sqrt(2 * variance)
-    return fewest_queries(lambda n: expected_width(n, sd, level) <= width)
+
+    def enough(n: int) -> bool:
+        plain = expected_width(n, sd, level)
+        return (max(plain, _guarded_width(n, sd, failure, level)) if n * far < FEWEST_UNLIKE else plain) <= width
+
+    return fewest_queries(enough)
+
+
+def _guarded_width(n: int, sd: float, failure: float, level: float) -> float:
+    """Of an interval both of whose ends have one imagined query, about a mean difference of 0."""
+    from scipy.special import stdtrit
+
+    spread = math.sqrt(((n - 1) * sd**2 + failure**2 * n / (n + 1)) / n)
+    return 2 * (failure / (n + 1) + float(stdtrit(n, (1 + level) / 2)) * spread / math.sqrt(n + 1))
 
 
 def expected_width(n: int, sd: float, level: float = 1 - ALPHA) -> float:

@@ -2,7 +2,8 @@
 
 Rows differ on some queries and tie on others. A gap that is made by shifting every query alike is found far more often
 than a real one, so the observed queries are weighted by exp(λ · difference) until their mean difference is the gap:
-that keeps ties and which differences there are. The test is the one that decides whether a rival may be the best.
+that keeps ties and which differences there are. The test is the one that decides whether a rival may be the best, or
+with so many `comparisons` the one against an incumbent.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ STEEPEST = 100.0  # λ beyond which only the largest difference is left
 STEPS = 40  # bisection steps for λ
 PILOT_OFF_BY = (0.8, 2.0)  # error range of a plan from few queries
 FEW_PILOTS = 50
+FEWEST_TO_PLAN = 3  # degrees of freedom below which 1 / variance has no mean
 
 
 def find_noticeable_gap(
@@ -30,6 +32,7 @@ def find_noticeable_gap(
     *,
     bounded: bool = True,
     heaviest: float = 1.0,
+    comparisons: int = 0,
     power: float = 0.8,
     alpha: float = ALPHA,
 ) -> float | None:
@@ -47,7 +50,7 @@ def find_noticeable_gap(
         weights /= weights.sum()
         gap = float(weights @ d)
         variance, failure = float(weights @ (d - gap) ** 2), heaviest * float(weights @ rival)
-        return gap, chance_to_show(gap, len(d), variance, failure if bounded else 0.0, alpha)
+        return gap, chance_to_show(gap, len(d), variance, failure if bounded else 0.0, alpha, comparisons)
 
     low, high = -STEEPEST, STEEPEST
     if evaluate(high)[1] < power:
@@ -58,16 +61,20 @@ def find_noticeable_gap(
     return evaluate(high)[0]
 
 
-def chance_to_show(gap: float, n: int, variance: float, failure: float, alpha: float = ALPHA) -> float:
+def chance_to_show(
+    gap: float, n: int, variance: float, failure: float, alpha: float = ALPHA, comparisons: int = 0
+) -> float:
     """How often the set of the best excludes the worse of two rows: the normal approximation of its test.
 
-    `failure` is what an imagined one costs, which is the worse row's mean.
+    With `comparisons`, how often a row is shown to beat an incumbent that is compared with so many. `failure` is what
+    an imagined one costs, which is the worse row's mean.
     """
     from scipy.special import ndtr, ndtri
 
-    imagined = count_imagined(2)
-    size = math.sqrt(n * (variance + gap**2) + imagined * failure**2)
-    room = n * gap - imagined * failure - float(ndtri(1 - (1 - FIRST) * alpha)) * size
+    imagined = count_imagined(max(2, comparisons + 1))
+    level, square = ((1 - FIRST) * alpha, gap**2) if comparisons == 0 else (alpha / comparisons, 0.0)
+    size = math.sqrt(n * (variance + square) + imagined * failure**2)
+    room = n * gap - imagined * failure - float(ndtri(1 - level)) * size
     return float(ndtr(room / math.sqrt(n * max(variance, NOISE))))
 
 
@@ -78,6 +85,7 @@ def queries_for_gap(
     gap: float,
     bounded: bool = True,
     heaviest: float = 1.0,
+    comparisons: int = 0,
     power: float = 0.8,
     alpha: float = ALPHA,
 ) -> tuple[int, int] | None:
@@ -89,7 +97,9 @@ def queries_for_gap(
     if len(d) < 2 or not np.any(d) or gap <= 0:
         return None
     variance, failure = float(d.var(ddof=1)), heaviest * float(np.mean(rival)) if bounded else 0.0
-    needed = fewest_queries(lambda n: chance_to_show(gap, n, variance, failure, alpha) >= power)
+    if comparisons and len(d) > FEWEST_TO_PLAN:  # further out in the tail, a variance that came out small costs more
+        variance *= (len(d) - 1) / (len(d) - FEWEST_TO_PLAN)
+    needed = fewest_queries(lambda n: chance_to_show(gap, n, variance, failure, alpha, comparisons) >= power)
     if needed is None:
         return None
     off = PILOT_OFF_BY if len(d) < FEW_PILOTS else (1.0, 1.0)

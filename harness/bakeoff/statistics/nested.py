@@ -14,10 +14,8 @@ from bakeoff.statistics.constants import SEED
 from bakeoff.statistics.guarded import guard_mean
 from bakeoff.statistics.intervals import RESAMPLES, resamples_of
 from bakeoff.statistics.small_samples import DIFFERENCES, Part, exact_interval_of_parts
-from bakeoff.statistics.stratified import Strata, linearise
+from bakeoff.statistics.stratified import ENDLESS, Strata, linearise
 from bakeoff.statistics.tests import sign_flip_test
-
-ENDLESS = 10**12  # stands for the unlimited queries of a task
 
 
 class NestedDifference(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,6 @@ import numpy as np
 from bakeoff.statistics.constants import ALPHA
 
 MOST_QUERIES = 10_000_000
-MOST_LABELLED = 10_000
 
 
 def detection_power(effect: float, n: int, alpha: float = ALPHA) -> float:
@@ -42,8 +41,3 @@ def queries_needed(difference: float, sd: float, power: float = 0.8, alpha: floa
         else:
             high = middle
     return high
-
-
-def more_queries(count: int) -> str:
-    """As words. Huge numbers are not shown, since they are no estimates."""
-    return f"about {count} more queries" if count <= MOST_LABELLED else f"more than {MOST_LABELLED:,} more queries"

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.columns import differences_of
@@ -22,15 +23,22 @@ from bakeoff.statistics.intervals import RESAMPLES, bca_intervals
 from bakeoff.statistics.small_samples import Part, exact_interval_of_parts
 
 MEANS = (0.0, 1.0)  # the bounds of measures
+THIN = 2  # units of a stratum
+ENDLESS = 10**12  # queries that there could be, where no log says how many
 
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """The sampling design: each query's share of the traffic, its stratum, and the stratum's size."""
+    """How queries were drawn: each one's share of the traffic, its stratum, and how many queries that stratum has.
+
+    Queries of one cluster ask for the same thing: they were drawn together, and count as one unit. Clusters are within
+    strata; without any, each query is a unit.
+    """
 
     weights: Values
     names: Sequence[str]
     sizes: Sequence[int]
+    clusters: Sequence[str] = ()
 
 
 class StratifiedMean(msgspec.Struct, frozen=True):
@@ -97,10 +105,26 @@ def is_whole(strata: Strata) -> bool:
 
 
 def parts_of(values: Values, strata: Strata) -> list[Part]:
-    """The values by stratum."""
+    """The values by stratum; of clusters their means."""
     names = np.array(strata.names)
     inside = [np.flatnonzero(names == name) for name in dict.fromkeys(strata.names)]
-    return [Part(values[at], strata.weights[at], whole=len(at) == strata.sizes[at[0]]) for at in inside]
+    if not strata.clusters:
+        return [Part(values[at], strata.weights[at], whole=len(at) == strata.sizes[at[0]]) for at in inside]
+    parts = []
+    for at in inside:
+        place = units_of(strata)[at]
+        shares = np.bincount(place, strata.weights[at])
+        sums = np.bincount(place, strata.weights[at] * values[at])
+        parts.append(Part(sums[shares > 0] / shares[shares > 0], shares[shares > 0]))
+    return parts
+
+
+def units_of(strata: Strata) -> NDArray[np.intp]:
+    """For each query the number of its unit: of its cluster, or its own."""
+    if not strata.clusters:
+        return np.arange(len(strata.weights))
+    number = {name: at for at, name in enumerate(dict.fromkeys(strata.clusters))}
+    return np.array([number[name] for name in strata.clusters], dtype=np.intp)
 
 
 def _p_without_spread(table: Values, means: Values, strata: Strata) -> Values:
@@ -122,12 +146,12 @@ def effect_size(a: Values, b: Values, strata: Strata) -> float:
 
 
 def linearise(values: Values, strata: Strata) -> Values:
-    """Values whose plain mean and standard error equal the stratified ones of the given values.
+    """Values whose plain mean and its plain standard error are the stratified ones of the given values: one per unit.
 
     The map is linear, so it holds for differences as well. Methods for plain means work on these values.
     """
-    n = len(values)
     deviations, _ = _deviations(values[:, None], strata)
+    n = len(deviations)
     shifted: Values = strata.weights @ values + math.sqrt(n * (n - 1)) * deviations[:, 0]
     return shifted
 
@@ -140,13 +164,11 @@ def _errors(table: Values, strata: Strata) -> tuple[Values, Values, int]:
 
 
 def _deviations(table: Values, strata: Strata) -> tuple[Values, int]:
-    """Each query's contribution to the error of the means (their squares add up), and degrees of freedom."""
-    names, deviations, freedom = np.array(strata.names), np.zeros(table.shape), 0
-    for name in dict.fromkeys(strata.names):
-        inside = np.flatnonzero(names == name)
-        n, of = len(inside), strata.sizes[inside[0]]
-        if n == of:
-            continue
+    """What each unit adds to the error of the means, whose square is the sum of their squares; degrees of freedom."""
+    deviations, freedom = np.zeros(table.shape), 0
+    units = units_of(strata)
+    for inside in _groups(strata, units):
+        n, of = len(np.unique(units[inside])), sum({strata.names[at]: strata.sizes[at] for at in inside}.values())
         if n < 2:
             deviations[inside] = math.nan
             continue
@@ -154,4 +176,25 @@ def _deviations(table: Values, strata: Strata) -> tuple[Values, int]:
         residuals = weights[:, None] * (table[inside] - weights @ table[inside] / weights.sum())
         deviations[inside] = math.sqrt((1 - n / of) * n / (n - 1)) * residuals
         freedom += n - 1
+    if strata.clusters:
+        summed = np.zeros((units.max() + 1, table.shape[1]))
+        np.add.at(summed, units, deviations)
+        return summed, freedom
     return deviations, freedom
+
+
+def _groups(strata: Strata, units: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    """The strata that were drawn in part. One of two units is taken together with the largest other (collapsed strata).
+
+    Two units know next to nothing of their spread: intervals by them alone held in 0.92, collapsed in 0.95 of samples.
+    """
+    names = np.array(strata.names)
+    drawn = [np.flatnonzero(names == name) for name in dict.fromkeys(strata.names)]
+    parts = [inside for inside in drawn if len(inside) < strata.sizes[inside[0]]]
+    sizes = [len(np.unique(units[inside])) for inside in parts]
+    thin = [at for at, size in enumerate(sizes) if size == THIN]
+    if not thin or len(parts) == 1:
+        return parts
+    largest = max(range(len(parts)), key=lambda at: sizes[at])
+    joined = np.concatenate([parts[at] for at in dict.fromkeys((largest, *thin))])
+    return [joined, *(inside for at, inside in enumerate(parts) if at not in (largest, *thin))]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
+import msgspec
 from bakeoff_providers.base import Provider, Vectors
 from bakeoff_providers.keys import missing_variables
 from bakeoff_providers.needs import Plugin
@@ -303,6 +304,12 @@ def count_parts(row: System, ready: Ready) -> Prepared | None:
     """`count` of rows built on others; None where no part calls a model."""
     parts = [part.searcher for label in row.made_of if isinstance(part := ready.get(label), Prepared)]
     return Prepared(row, _Parts(parts), Build(seconds=0.0)) if parts else None
+
+
+def given_name(row: Mapping[str, Any]) -> str:
+    """What a stored row's entry of the line-up is called: its name without dimensions and precision."""
+    name, variant = str(row.get("name", "")), str(msgspec.convert(row.get("variant", {}), Variant))
+    return name.removesuffix(f"@{variant}") if variant else name
 
 
 def names_of(row: Mapping[str, Any]) -> set[str]:

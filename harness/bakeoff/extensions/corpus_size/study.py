@@ -18,7 +18,7 @@ from bakeoff.extensions.corpus_size.growth import Extrapolation, extrapolate
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import Outcome, run
 from bakeoff.running.settings import Settings
-from bakeoff.statistics.averaging import WEIGHTED, Averaging, averaging_of
+from bakeoff.statistics.averaging import WEIGHTED, Averaging, task_averaging
 from bakeoff.statistics.columns import differences_of
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.tests import holm_of_distinct, hypothesis_of
@@ -78,7 +78,7 @@ def corpus_sizes(
     chosen = sorted(set(chosen))
     lost = {row.contender.label: row.reason for row in whole.not_run}
     scores, ran = {total: _scores(whole)}, [row.contender.label for row in whole.ran]
-    name, drawn = whole.task.name, [query.drawn for query in whole.task.queries]
+    name, queries, averaging = whole.task.name, len(whole.task.queries), task_averaging(whole.task, lineup.seed)
     del whole  # its corpus and rankings would stay beside those of each sample
     for size in chosen[:-1]:
         sample = run(once, replace(settings, sample_documents=size))
@@ -88,12 +88,11 @@ def corpus_sizes(
         del sample
     labels = [label for label in ran if all(label in by_label for by_label in scores.values())]
     tables = {label: np.stack([scores[size][label] for size in chosen]) for label in labels}
-    averaging = averaging_of(drawn, lineup.seed)
     return CorpusSizes(
         name=lineup.name,
         task=name,
         measure=str(lineup.primary),
-        queries=len(drawn),
+        queries=queries,
         seed=lineup.seed,
         sizes=chosen,
         rows=[_growth(label, table, chosen, documents, averaging, lineup.primary) for label, table in tables.items()],

@@ -36,7 +36,7 @@ from bakeoff.evaluation.score import join, score_queries
 from bakeoff.extensions.production.log_replay import overlap
 from bakeoff.results.check import Check, Gauge
 from bakeoff.search import brute_force
-from bakeoff.statistics.averaging import WEIGHTED, averaging_of
+from bakeoff.statistics.averaging import WEIGHTED, task_averaging
 
 QUERIES = (
     "refund", "NASA", "e=mc²", "how do I reset my password", "cheap flights to Lisbon in March",
@@ -404,7 +404,7 @@ def effect_on(recording: Recording, task: Task, queries: NDArray[np.float32]) ->
     after = _rankings(unit(queries, recording.head.model), documents, ids, task)
     asked = [query.id for query in task.queries]
     old, new = (score_queries(join(one, task.judgments, asked), [NDCG], task.rel)[NDCG] for one in (before, after))
-    averaging = averaging_of([query.drawn for query in task.queries])
+    averaging = task_averaging(task)
     change = averaging.pairs({"after": new, "before": old})[0]
     shared = np.array([overlap(before[query].ids, after[query].ids, K) for query in asked])
     return Effect(

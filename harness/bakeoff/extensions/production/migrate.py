@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bakeoff.calls.budget import estimate_tokens
 from bakeoff.core.arrays import Values
-from bakeoff.core.figures import PairedDifference
+from bakeoff.core.figures import STOP_WITHIN, PairedDifference
 from bakeoff.core.hashing import order_key
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
@@ -36,7 +36,7 @@ from bakeoff.search.index import Index
 from bakeoff.statistics.averaging import WEIGHTED, Averaging, PerQuery
 from bakeoff.statistics.compare import compare_chosen
 from bakeoff.statistics.constants import ALPHA
-from bakeoff.statistics.power import more_queries, queries_needed
+from bakeoff.statistics.detectable import queries_for_gap
 from bakeoff.systems.embedding import EmbeddingRow
 from bakeoff.tasks.kinds import load_kind
 
@@ -191,8 +191,11 @@ def plan(
     measure: Measure,
     documents: int,
     averaging: Averaging = PerQuery(),
+    gap: float = STOP_WITHIN,
 ) -> Check:
     """Every way against what there is, and a recommendation; 1 where the new model is worse.
+
+    Where nothing is shown, it says how many queries a `gap` takes that matters.
 
     Means and tests are per query asked where the task's queries were drawn from a log.
     """
@@ -213,7 +216,7 @@ def plan(
             name = "p" if way.key == "new" else "p (Holm)"
             gap = f" ({difference_text(pair, measure)}, {name} = {pair.p_holm:.2g})"
         said.append(f"{way.about}: {means[way.key]:.4f}{gap}{_costs(way.cost)}.")
-    said += recommendation({way.key: way for way in ways}, means, against, labels, averaging)
+    said += recommendation({way.key: way for way in ways}, means, against, labels, averaging, gap)
     figures = {
         "old": labels[0],
         "new": labels[1],
@@ -245,16 +248,15 @@ def recommendation(
     against: Mapping[str, PairedDifference],
     labels: tuple[str, str],
     averaging: Averaging,
+    gap_that_matters: float,
 ) -> list[str]:
     """Whether to change at all, then how: what may be served on the way, and what must not."""
     new = against["new"]
     if new.p_holm > ALPHA:
-        gaps = averaging.linear(ways["new"].scores - ways["old"].scores)
-        needed = queries_needed(new.difference, float(gaps.std(ddof=1))) if len(gaps) > 1 else None
-        hint = f"; {more_queries(needed - len(gaps))} would settle it" if needed and needed > len(gaps) else ""
         return [
             *_gains(ways, against),
-            f"Do not switch to {labels[1]} alone: this task does not show that it is better or worse{hint}.",
+            f"Do not switch to {labels[1]} alone: this task does not show that it is better or worse."
+            f"{_queries_it_takes(ways, averaging, gap_that_matters)}",
         ]
     if new.difference < 0:
         return [*_gains(ways, against), f"Do not switch to {labels[1]} alone: it is worse on this task."]
@@ -286,6 +288,17 @@ def recommendation(
     else:
         said.append(f"Keeping both indexes gains nothing that this task shows ({gap:+.4f} to the new one alone).")
     return said
+
+
+def _queries_it_takes(ways: Mapping[str, Way], averaging: Averaging, gap: float) -> str:
+    """For a gap that matters, not for the one that was seen, which may be chance."""
+    new, old = (averaging.linear(ways[key].scores) for key in ("new", "old"))
+    needed = queries_for_gap(new, old, gap=gap, heaviest=averaging.heaviest) if averaging.has_error else None
+    if needed is None or needed[1] <= len(new):
+        return ""
+    what = "needs" if averaging.clusters else "queries"
+    count = f"{needed[0]:,} to {needed[1]:,}" if needed[0] < needed[1] else f"about {needed[0]:,}"
+    return f" To see a gap of {gap:g} takes {count} {what}."
 
 
 def _gains(ways: Mapping[str, Way], against: Mapping[str, PairedDifference]) -> list[str]:

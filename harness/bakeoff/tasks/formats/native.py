@@ -65,12 +65,14 @@ class ArticleFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 class QueryEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """One query. `relevance_annotations` and `expected_results` are its grades where there is no ground truth, and
-    repeat some of them where there is one. `as_of` is the day it asks about.
+    repeat some of them where there is one. `as_of` is the day it asks about. Queries that ask for the same thing share
+    a `cluster`.
     """
 
     query_id: str
     query_text: str
     category: str = ""
+    cluster: str = ""
     language: str = ""
     where: dict[str, str | int | bool | list[str | int | bool]] = {}
     as_of: str | None = None
@@ -165,7 +167,14 @@ def read_task(name: str, articles: Path, queries: Path, ground_truth: Path | Non
         name=name,
         documents=documents,
         queries=[
-            Query(id=entry.query_id, text=entry.query_text, category=entry.category, where=entry.where, as_of=day)
+            Query(
+                id=entry.query_id,
+                text=entry.query_text,
+                category=entry.category,
+                where=entry.where,
+                as_of=day,
+                cluster=entry.cluster,
+            )
             for entry, day in zip(asked.queries, days, strict=True)
         ],
         judgments=truth.grades,

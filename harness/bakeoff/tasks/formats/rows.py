@@ -70,6 +70,7 @@ class QueryColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     category: Annotated[str, "column of the category, if there is one"] = "category"
     where: Annotated[str, "column of the filter, if there is one: a JSON object"] = "where"
     as_of: Annotated[str, "column of the day it asks about, if there is one: 2026-11-16"] = "as_of"
+    cluster: Annotated[str, "column that queries share which ask for the same thing, if there is one"] = "cluster"
 
 
 class JudgmentColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -191,7 +192,10 @@ def _queries(table: Rows, columns: QueryColumns) -> dict[str, Query]:
             where = _where(row.get(columns.where), columns.where, table, place)
             drawn = read_draw(row, category, table, place)
             day = _day(row.get(columns.as_of), columns.as_of, table, place)
-            queries[key] = Query(id=key, text=text, category=category, where=where, drawn=drawn, as_of=day)
+            cluster = text_of(_own_or_metadata(row, columns.cluster), columns.cluster, table, place)
+            queries[key] = Query(
+                id=key, text=text, category=category, where=where, drawn=drawn, as_of=day, cluster=cluster
+            )
     finally:
         UniqueIds(table, columns.id).add(keys, places.__getitem__)  # a duplicate before a wrong row is named first
     if not has_categories:
@@ -199,6 +203,12 @@ def _queries(table: Rows, columns: QueryColumns) -> dict[str, Query]:
             f"no row has a column {columns.category!r}", file=table.source, place="columns.queries.category"
         )
     return queries
+
+
+def _own_or_metadata(row: Mapping[str, Any], column: str) -> Any:
+    """A column, or where a row has none, the same key of its `metadata`, as BEIR's queries have them."""
+    metadata = row.get("metadata")
+    return row.get(column) if column in row or not isinstance(metadata, Mapping) else metadata.get(column)
 
 
 def _where(cell: Any, column: str, table: Rows, place: str) -> dict[str, Any]:

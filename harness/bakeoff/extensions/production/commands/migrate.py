@@ -41,7 +41,7 @@ def plan(
     from bakeoff.extensions.production.migrate import sides, ways
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.running.settings import Settings
-    from bakeoff.statistics.averaging import averaging_of
+    from bakeoff.statistics.averaging import task_averaging
 
     chosen = Lineup.read(lineup_path(lineup))
     by = Measure.parse(measure) if measure else chosen.primary
@@ -51,6 +51,6 @@ def plan(
         task, index, before, after, texts = sides(chosen, old, new, settings)
         count = documents or len(task.documents)
         compared = ways(task, index, before, after, texts, by, count / len(task.documents), seed)
-        return advise(compared, (old, new), by, count, averaging_of([query.drawn for query in task.queries]))
+        return advise(compared, (old, new), by, count, task_averaging(task), chosen.stop_within)
 
     deliver("migrate", check, as_json=as_json, metrics_file=metrics_file)

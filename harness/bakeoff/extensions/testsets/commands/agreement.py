@@ -61,6 +61,10 @@ def agreement(
     agreed = compare(given, 1 + max(folder.scale))
     pairs = pluralise(agreed.pairs, "pair")
     say(f"{len(agreed.annotators)} annotators, {pairs}, {len(agreed.worst)} graded differently")
+    if models := [name for name in agreed.annotators if annotators[name].kind == "model"]:
+        all_ = len(models) == len(agreed.annotators)
+        said = "All annotators are models" if all_ else f"Models: {', '.join(models)}"
+        say(f"{said}. That models agree with each other does not show that they agree with people.")
     table = Grid(["annotators", Figures("pairs"), Figures("equal"), "κ", "κ linear", "κ quadratic"])
     for two in agreed.two:
         values = (_shown(two.plain), _shown(two.linear), _shown(two.quadratic))

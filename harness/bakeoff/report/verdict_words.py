@@ -194,12 +194,9 @@ def decision(found: Findings) -> Decision:
         case "nothing beats random":
             return _nothing_beats_random(found)
         case "only a baseline leads":
-            hashes = _leader(found).provider == "fake"
+            what = "only hashes words" if _leader(found).provider == "fake" else "is only a baseline"
             leader = found.name(found.verdict.leader)
-            return Decision(
-                f"{leader}, which {'only hashes words' if hashes else 'is only a baseline'}, leads; no model is shown to beat it.",
-                _do_not_choose(found),
-            )
+            return Decision(f"{leader}, which {what}, leads; no model is shown to beat it.", _do_not_choose(found))
         case "incumbent did not run":
             name = shorten(found.verdict.baseline)
             return Decision(f"{name}, the incumbent, did not run.", "Do not choose; nothing can be compared with it.")

@@ -38,7 +38,7 @@ def validate(
         typer.Option(help="Run three free baselines to see what the task can show."),
     ] = True,
 ) -> None:
-    """Check a line-up or a task before anything is spent on it."""
+    """Check a line-up or a task before spending anything on it."""
     from bakeoff.report.words import words
 
     path, lineup = _lineup(target)
@@ -66,7 +66,7 @@ def validate(
 
 
 class _Checked(NamedTuple):
-    """A line-up's task, read, with what each row would meet on it."""
+    """One task of a line-up, and the findings for each row."""
 
     lineup: Lineup
     kind: TaskKind
@@ -75,7 +75,7 @@ class _Checked(NamedTuple):
 
 
 def _check(lineup: Lineup, place: int, path: Path) -> _Checked:
-    """One task of a line-up with its rows; what is wrong with a task that has no file of its own names its place."""
+    """Checks one task of a line-up with its rows. Errors in a task without a file name its place in the line-up."""
     from bakeoff.running.scoring import check_dates
     from bakeoff.running.validation import check_rows, check_task
     from bakeoff.tasks.kinds import load_kind
@@ -95,7 +95,7 @@ def _check(lineup: Lineup, place: int, path: Path) -> _Checked:
 
 
 def _examine(checked: _Checked, path: Path) -> None:
-    """The health of a graded task; of one without grades, what its texts show, and how to grade it."""
+    """The health of a graded task. Without grades: findings on its texts, and how to grade it."""
     from bakeoff.core.paths import task_description
     from bakeoff.report.console import Bars
     from bakeoff.report.words import words
@@ -123,7 +123,7 @@ def _examine(checked: _Checked, path: Path) -> None:
 
 
 def _grading(folder: TaskFolder | None, lineup: Path | None) -> Grading:
-    """What was pooled for grading, and the command that grades what is open: of the pool, or what a line-up finds."""
+    """The pool, and the command that grades the open pairs: those of the pool, or those that a line-up finds."""
     from bakeoff.running.task_health import Grading
     from bakeoff.tasks.annotations import POOL
 
@@ -132,19 +132,19 @@ def _grading(folder: TaskFolder | None, lineup: Path | None) -> Grading:
     if (folder.annotations / POOL).exists():
         try:
             return Grading(folder.pool(), _page_or_table(f"bakeoff grade {folder.name}"))
-        except InputError as error:  # a pool of before the task was changed keeps no run from its grades
+        except InputError as error:  # a pool that predates a change of the task must not block a run
             say(f"warning: {error}")
     return Grading(None, _page_or_table(grading_command(folder.name, lineup or OWN_LINEUP)))
 
 
 def _page_or_table(command: str) -> str:
-    """What grades the rest on the page, and what writes it into a table."""
+    """The commands that grade the rest: on the page, or in a table."""
     table = command.replace("bakeoff grade", "bakeoff grade export", 1)
     return f"{command} --ungraded, or as a table: {table} --ungraded --out rest.csv"
 
 
 def _lineup(target: str | None) -> tuple[Path, Lineup]:
-    """The line-up that was named; for a task, one without contenders and with the usual measures."""
+    """The named line-up; for a task, one without contenders and with the default measures."""
     from bakeoff.core.files import read_toml
     from bakeoff.core.paths import built_in_lineups, default_lineup, task_description
     from bakeoff.evaluation.measures import Measure, primary_measure
@@ -152,7 +152,7 @@ def _lineup(target: str | None) -> tuple[Path, Lineup]:
 
     path = lineup_path(None) if target is None else Path(target)
     named = built_in_lineups().get(target or "", default_lineup())
-    if named != default_lineup():  # of a task with the same name: what `run` takes; the default needs no name here
+    if named != default_lineup():  # as in `run`, a line-up precedes a task of its name
         path = lineup_path(path)
         return path, read_lineup(path)
     if target is not None and target.endswith(".toml"):

@@ -34,10 +34,10 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class BestSet:
-    """For each row whether it may be the best, the p of that, and how far behind the best it may be.
+    """For each row: whether it may be the best, the p of that, and how far behind the best it may be.
 
-    `least` and `most` bound the best row's true mean minus this one's, each with the confidence of the set. `least` is
-    0 for rows in the set; `most` is 0 for a row that is alone in it.
+    `least` and `most` bound the best row's true mean minus this one's, each at the set's confidence level. `least` is 0
+    for rows in the set; `most` is 0 for a row that is alone in it.
     """
 
     within: Mask
@@ -81,7 +81,7 @@ def best_set(
 
 @dataclass(frozen=True, slots=True)
 class _Flipped:
-    """Rows, and their sums under flips that all tests share; the last sum is that of the imagined queries' signs."""
+    """Rows and their sums under the flips that all tests share. The last sum is of the imagined queries' signs."""
 
     table: Values
     imagined: int
@@ -115,7 +115,7 @@ class _Flipped:
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    """Each rival's mean lead over a row, with its error; the same studentised, as observed and under flips."""
+    """Each rival's mean lead over a row with its error, and its studentised form, observed and under flips."""
 
     row: int
     n: int
@@ -162,7 +162,7 @@ def _is_near(studentised: Values, n: int, times: int = 1) -> Mask:
 
 
 def _count_near_leader(rows: Values) -> int:
-    """Counted generously: a leader among many was lucky."""
+    """A generous count, since a leader among many was lucky."""
     leads = without_noise(rows - rows[:, [int(rows.mean(axis=0).argmax())]])
     size = np.sqrt((leads**2).sum(axis=0))
     return 1 + int(_is_near(leads.sum(axis=0)[size > 0] / size[size > 0], len(rows), times=2).sum())
@@ -196,7 +196,7 @@ def all_flips(table: Values) -> Values:
 
 
 def student(studentised: Values | float, n: int) -> Values:
-    """Student's t of a sum that is divided by the root of its sum of squares, which orders flips alike."""
+    """Student's t from a sum divided by the root of its sum of squares. Both order flips the same way."""
     with np.errstate(divide="ignore", invalid="ignore"):
         t: Values = studentised * np.sqrt(max(n - 1, 1) / np.maximum(n - np.square(studentised), 0.0))
     return t

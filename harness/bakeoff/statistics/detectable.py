@@ -36,9 +36,9 @@ def find_noticeable_gap(
     power: float = 0.8,
     alpha: float = ALPHA,
 ) -> float | None:
-    """The true gap that as many queries show in such a share of cases; smaller ones usually go unnoticed.
+    """The true gap that this many queries show with this power; smaller ones usually go unnoticed.
 
-    None where fewer than ten queries differ, or where no gap that these queries can be weighted to is found so often.
+    None if fewer than ten queries differ, or if no gap that these queries can be weighted to reaches the power.
     """
     d = differences_of(leader, rival)
     if np.count_nonzero(d) < FEWEST_UNLIKE:
@@ -64,10 +64,10 @@ def find_noticeable_gap(
 def chance_to_show(
     gap: float, n: int, variance: float, failure: float, alpha: float = ALPHA, comparisons: int = 0
 ) -> float:
-    """How often the set of the best excludes the worse of two rows: the normal approximation of its test.
+    """How often the confidence set of the best excludes the worse of two rows, by a normal approximation.
 
-    With `comparisons`, how often a row is shown to beat an incumbent that is compared with so many. `failure` is what
-    an imagined one costs, which is the worse row's mean.
+    With `comparisons`, how often a row is shown to beat an incumbent that so many rows are compared with. `failure` is
+    the cost of an imagined failure, which is the worse row's mean.
     """
     from scipy.special import ndtr, ndtri
 
@@ -89,9 +89,9 @@ def queries_for_gap(
     power: float = 0.8,
     alpha: float = ALPHA,
 ) -> tuple[int, int] | None:
-    """How many queries show a true gap in such a share of cases: from the pair's own spread, as a range if it is vague.
+    """How many queries show a true gap with this power, from the pair's own spread; a range if it is vague.
 
-    The spread is the plain one: weighted to a small gap, few queries would lose it. None where no number would do.
+    The spread is the plain one: weighted to a small gap, few queries would lose it. None if no number would do.
     """
     d = differences_of(leader, rival)
     if len(d) < 2 or not np.any(d) or gap <= 0:

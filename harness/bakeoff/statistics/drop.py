@@ -16,7 +16,7 @@ STEPS = 60  # bisection steps
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """`p` of no more than the allowed drop; `least` and `most`: the true drop is at least and at most so much."""
+    """`p` of a drop no larger than allowed; the true drop is at least `least` and at most `most`."""
 
     p: float
     least: float
@@ -24,9 +24,9 @@ class Drop:
 
 
 def assess_drop(differences: Values, allowed: float, *, alpha: float = ALPHA, imagined: float | None = None) -> Drop:
-    """After minus before, per query: Student's, one-sided, each end at 1 − alpha.
+    """Student's one-sided test of after minus before, per query. Each bound has level 1 − alpha.
 
-    `imagined` is a query more, for `most` alone: n queries can't rule out failures that none of them shows.
+    `imagined` adds a query, for `most` alone: n queries can't rule out failures that none of them shows.
     """
     d = without_noise(np.asarray(differences, dtype=np.float64))
     worst = d if imagined is None else np.append(d, imagined)
@@ -57,10 +57,10 @@ def _ends(d: Values, alpha: float) -> tuple[float, float]:
 def finds_drop(
     differences: Values, before: Values, allowed: float, *, alpha: float = ALPHA, power: float = 0.8
 ) -> float | None:
-    """The true drop that is shown to exceed what is allowed in such a share of cases; None where none is.
+    """The true drop that is shown to exceed the allowed one with this power; None if there is none.
 
-    The drop is made by queries that score 0, beside the differences that there are: so it has a spread of its own,
-    even where nothing has changed yet. `before` are scores of 0 or more.
+    The drop comes from queries that score 0, added to the observed differences. So it has a spread of its own, even if
+    nothing has changed yet. `before` are scores of 0 or more.
     """
     from scipy.special import ndtri, stdtrit
 

@@ -32,7 +32,7 @@ from bakeoff.statistics.tests import flip_sums
 
 @dataclass(frozen=True, slots=True)
 class Versus:
-    """Each row's mean minus the incumbent's, with simultaneous 95% bounds for all rows.
+    """Each row's mean minus the incumbent's. Lower and upper bounds each hold for all rows at once with 95%.
 
     `p_better` is at most alpha if `low` is above 0, `p_worse` if `high` is below. The incumbent's own are 1.
     """
@@ -74,7 +74,7 @@ def versus(
 def _lower_bounds(
     leads: Values, failures: Values, imagined: int, alpha: float, flips: int, seed: int
 ) -> tuple[Values, Values]:
-    """Of the mean of each column, with imagined queries on which the failure costs so much; and p of its being ≤ 0.
+    """Lower bounds of the columns' means with imagined failures of this cost, and the p of each mean being ≤ 0.
 
     Without any spread there is no bound.
     """

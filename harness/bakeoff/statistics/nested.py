@@ -42,11 +42,10 @@ def estimate_nested(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> NestedDifference:
-    """From the per-query differences of each task: a test by query within tasks, and a sign-flip test by task.
+    """From each task's per-query differences: a test by query within tasks, and a sign-flip test by task.
 
-    The former is the more cautious of sign flips and of Student's with a guard against rare failures.
-
-    `bounded` are differences from −1 to 1.
+    The first is the more cautious of sign flips and Student's test guarded against rare failures. `bounded` differences
+    are from −1 to 1.
     """
     means = np.array([float(d.mean()) for d in by_task])
     weighted = np.concatenate([d / len(d) for d in by_task])

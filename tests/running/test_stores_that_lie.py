@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -54,15 +55,16 @@ def test_an_exact_store_that_answers_otherwise_fails_its_row(how: str, tmp_path:
     outcome = _run(tmp_path, HONEST + _liar(how))
     assert [row.contender.label for row in outcome.ran] == ["fake+faiss"]
     (lost,) = outcome.not_run
-    assert "the store claims to be exact" in lost.reason
-    assert "query q1, place " in lost.reason
+    assert "exact" in lost.reason
+    assert "q1" in lost.reason
 
 
 @pytest.mark.parametrize("index", ["Flat", "HNSW32"])
 @pytest.mark.parametrize("how", BY_COUNT)
 def test_a_store_that_loses_documents_fails_its_row_whatever_its_index(how: str, index: str, tmp_path: Path) -> None:
     (lost,) = _run(tmp_path, HONEST + _liar(how, index=index)).not_run
-    assert lost.reason == f"liar was given 14 rows and holds {14 - LOST}"
+    assert lost.reason.startswith("liar")
+    assert re.findall(r"\d+", lost.reason) == ["14", str(14 - LOST)]
 
 
 def test_the_same_store_without_a_lie_has_the_row_of_faiss(tmp_path: Path) -> None:

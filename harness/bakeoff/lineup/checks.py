@@ -12,7 +12,7 @@ from bakeoff_providers.secrets import passwords_in, secret_in_url
 
 from bakeoff.systems.base import System
 
-LONGEST_NAME = 200  # bytes; file systems take 255, and a date and an ending are added
+LONGEST_NAME = 200  # bytes; file systems allow 255, with a date and an extension
 MOST = {"depth": 1_000_000, "rounds": 10_000}
 LARGEST_SEED = 2**63 - 1
 ADDRESSES = ("base_url", "url")

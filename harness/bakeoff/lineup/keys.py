@@ -399,7 +399,7 @@ def _answers_rows(entry: ContenderEntry) -> list[System]:
     if not name:
         raise InputError("these answers need a label", place="label", remedy='for example label = "gru"')
     for seed in files:
-        check_label(f"{name}-{seed}" if seed else name, f"label {name[:40]}…")  # they are files of the result
+        check_label(f"{name}-{seed}" if seed else name, f"label {name[:40]}…")  # each becomes a file of the result
     return [GivenRow(name, name, answers=files)]
 
 
@@ -472,7 +472,7 @@ def _read_retriever(given: str | Mapping[str, Any]) -> tuple[dict[str, Any], str
 def _read_host(url: str) -> str:
     try:
         return urlsplit(url).hostname or "http"
-    except ValueError:  # it is refused by what checks it
+    except ValueError:  # refused by the check
         return "http"
 
 

@@ -91,7 +91,7 @@ class Lineup:
     categories: dict[str, str | Category] = dataclasses.field(default_factory=dict)
     overrides: dict[str, Any] = dataclasses.field(default_factory=dict)  # instead of the task's own options
     engine: EngineEntry = dataclasses.field(default_factory=EngineEntry)
-    file: str = ""  # what its file is called, for commands that are shown; none where it was made in Python
+    file: str = ""  # file name, for suggested commands; "" if made in Python
 
     @classmethod
     def read(cls, path: Path | str) -> Lineup:

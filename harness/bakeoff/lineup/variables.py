@@ -10,7 +10,7 @@ from bakeoff_providers.keys import VARIABLE, fill_in, missing_variables, variabl
 from bakeoff_providers.secrets import is_secret_variable
 
 Path = tuple[str | int, ...]
-Unset = dict[tuple[str, int], str]  # table and number of an entry → what is not set
+Unset = dict[tuple[str, int], str]  # table and number of an entry → its unset variables
 
 # The tables whose entries are rows, and the settings that a row keeps which can't run for want of a variable.
 _ROWS = {

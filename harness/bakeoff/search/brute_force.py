@@ -22,11 +22,11 @@ from bakeoff.core.progress import Advance, steps
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.search.hits import SIMILARITY_DIGITS
 
-FIRST = 1024  # documents that set the first threshold
+FIRST = 1024  # documents for the first threshold
 BLOCK = 4096  # documents in one product
-QUERIES = 1024  # queries whose scores are held at once: with the above, 16 MB
+QUERIES = 1024  # queries with scores in memory: 16 MB with the above
 PART = 256  # queries in one product
-TOGETHER = 64 * QUERIES  # queries for which each block of documents is read once
+TOGETHER = 64 * QUERIES  # queries per pass over the documents
 TOLERANCE = 10.0**-SIMILARITY_DIGITS
 
 Rows = NDArray[np.int64]
@@ -119,7 +119,7 @@ def _products(queries: Vectors, block: Vectors, out: Similarities | None = None)
 
 
 _limited = threading.Lock()
-_limits: list[Any] = []  # of those who multiply at this moment: the first sets the limit, the last lifts it
+_limits: list[Any] = []  # threads multiplying now: the first sets the limit, the last lifts it
 
 
 @contextlib.contextmanager

@@ -20,10 +20,10 @@ from bakeoff.search.hits import Hits
 from bakeoff.search.index import Index
 from bakeoff.search.stores.base import UNIT
 
-K = 10  # recall is over so many nearest documents
-HELD = 1 << 21  # hits that are held at a time, 12 bytes each
-WORK = 1 << 32  # multiplications that holding an exact store to its word may take: a quarter of a second
-FEWEST, MOST = 32, 1000  # queries that it is compared on, whatever the size
+K = 10  # cut-off of recall
+HELD = 1 << 21  # hits in memory, 12 bytes each
+WORK = 1 << 32  # multiplications to spend on checking an exact store: a quarter of a second
+FEWEST, MOST = 32, 1000  # fewest queries to check it on
 
 T = TypeVar("T")
 

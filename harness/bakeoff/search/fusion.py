@@ -17,7 +17,7 @@ from bakeoff.core.ranking import Ranking, make_ranking
 if TYPE_CHECKING:
     from bakeoff.statistics.averaging import Averaging
 
-RRF_DIGITS = 12  # sums of the same terms in another order differ beyond this, and would decide ties by chance
+RRF_DIGITS = 12  # float addition is not associative; beyond this, ties would be broken by noise
 GRID = 10  # weights are tried in tenths
 FOLDS = 5
 

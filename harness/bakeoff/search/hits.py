@@ -26,7 +26,7 @@ def document_scores(
     """Document scores by the best chunk, the mean of the `top` best, or the sum of all chunks found."""
     if parents == "best":
         return best_chunks(chunk_ids, scores, owner)
-    best_chunks(chunk_ids, scores, owner)  # refuses what can't be used
+    best_chunks(chunk_ids, scores, owner)  # raises on invalid hits
     by_document: dict[str, list[float]] = {}
     for chunk, score in zip(chunk_ids, scores, strict=True):
         by_document.setdefault(owner[chunk], []).append(float(score))

@@ -21,9 +21,9 @@ from bakeoff.embedding.chunking import Chunk
 from bakeoff.embedding.corpus_chunks import StoredChunks
 from bakeoff.search.hits import SIMILARITY_DIGITS, Hits, document_scores
 
-FAR_ABOVE = 4  # times the mean: a document of so many chunks is an exception, for which a search is widened
+FAR_ABOVE = 4  # times the mean: documents with more chunks are outliers, for which the search is widened
 
-_NOTHING: Mapping[str, Any] = {}  # that every document without metadata shares
+_NOTHING: Mapping[str, Any] = {}  # shared by documents without metadata
 
 
 @dataclass(slots=True)
@@ -34,11 +34,11 @@ class Index:
     depth: int
     texts: Mapping[str, str] = field(default_factory=dict)
     metadata: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    parents: str = "best"  # how a document is scored by its chunks
+    parents: str = "best"  # the aggregation of chunk scores
     top: int = 3
     ids: list[str] = field(init=False)
-    owners: list[str] = field(init=False)  # whose each chunk is
-    usual_chunks: int = field(init=False)  # of a document: the most that one has, unless few have nearly as many
+    owners: list[str] = field(init=False)  # the document of each chunk
+    usual_chunks: int = field(init=False)  # chunks per document: the maximum without outliers
     _chunks: IdRows = field(init=False)  # where each chunk is
     _owned: IdRows = field(init=False)  # and those of each document
     _documents: list[str] | None = field(init=False, default=None)

@@ -35,7 +35,7 @@ from bakeoff.systems import SYSTEMS
 if TYPE_CHECKING:
     from bakeoff.systems.embedding import EmbeddingRow
 
-NAMES = ("label", "name", "provider", "ranker", "model")  # settings by whose value a row may be called
+NAMES = ("label", "name", "provider", "ranker", "model")  # settings whose values name a row
 
 
 class EmbeddedCorpus(NamedTuple):
@@ -114,7 +114,7 @@ class Build:
     seconds: float
     index_bytes: int | None = None
     dimensions: int | None = None
-    vector_bytes: float | None = None  # of one vector, as the store keeps it
+    vector_bytes: float | None = None  # of one stored vector
     notes: tuple[Remark, ...] = ()  # what a reader of the row must know
 
 

@@ -42,7 +42,7 @@ class Dense(StoreRow):
     row_type: ClassVar[str] = "dense"
 
     variant: Variant = field(default_factory=Variant, kw_only=True)
-    search: str = field(default="", kw_only=True)  # HYBRID where the store ranks by words as well
+    search: str = field(default="", kw_only=True)  # HYBRID or ""
 
     @property
     def searches(self) -> Hashable:
@@ -106,7 +106,7 @@ class Dense(StoreRow):
                 if store.on_disk():
                     each = Variant(dimensions, held.precision).bytes_each(dimensions)
                     check_free_space(scratch, int(each * len(vectors)), "vectors")
-                # An engine with bytes of its own makes them from the vectors; others get what such bytes stand for.
+                # Engines with native int8 quantise the vectors themselves; others get dequantised ones.
                 stored = variant.truncate(whole) if held.precision == "int8" else vectors
                 if isinstance(store, HybridStore) and hybrid:
                     added = _fill(store, index, stored)
@@ -140,7 +140,7 @@ class DenseSearcher(EmbeddingSearcher):
     vectors: Vectors | VectorRows
     nearest: brute_force.Nearest = brute_force.nearest
     _query_vectors: dict[str, Vectors] = field(default_factory=dict, init=False)  # by query id, for exact search
-    _compared: frozenset[str] | None = field(default=None, init=False)  # queries that are searched exactly; None: all
+    _compared: frozenset[str] | None = field(default=None, init=False)  # queries to search exactly; None: all
 
     def prefetch(self, queries: Sequence[Query]) -> None:
         """Also draws the queries on which an exact store is checked."""
@@ -154,7 +154,7 @@ class DenseSearcher(EmbeddingSearcher):
         found = self._vector(query)
         vector = self.variant.queries(found.vector[None])[0]
         if self._compared is None or query.id in self._compared:
-            self._query_vectors.setdefault(query.id, vector)  # of the first round, whose answers are looked at
+            self._query_vectors.setdefault(query.id, vector)  # of the first round, which is checked
         size = self.index.fetch_size(excluding=query.excluded)
         hits, search_ns = time_call(lambda: self.store.search(vector, size, query.where))
         ranking = self.index.ranking(hits, lambda k: self.store.search(vector, k, query.where), query.excluded)

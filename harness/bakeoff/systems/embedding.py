@@ -31,11 +31,11 @@ from bakeoff.search.index import Index
 from bakeoff.search.stores import STORES
 from bakeoff.systems.base import Build, ChunkedRow, Identity, Plan, Prepared, Ready, RunContext
 
-TIMED_PAID = SAMPLES_FOR[95] + 1  # queries that a paid provider is asked one by one: a p95, and the cold call
-TIMED_FREE = 100  # and a free one, in each round: 300 queries in six rows take minutes
-FETCHED_AT_ONCE = 8192  # queries that are embedded in one go
-STAND_IN = np.ones(1, dtype=np.float32)  # for a vector that nobody reads
-ENOUGH = 1.0  # seconds of embedding that tell the pace
+TIMED_PAID = SAMPLES_FOR[95] + 1  # queries timed one by one at a paid provider: enough for a p95, and the cold call
+TIMED_FREE = 100  # the same for a free one, per round: 300 queries in six rows take minutes
+FETCHED_AT_ONCE = 8192  # queries per bulk embedding
+STAND_IN = np.ones(1, dtype=np.float32)  # for a vector that is never read
+ENOUGH = 1.0  # seconds of embedding, to estimate the pace
 
 
 @dataclass(frozen=True)
@@ -173,8 +173,8 @@ class EmbeddingSearcher(Searcher):
 
     embedder: Embedder
     index: Index
-    _vectors: dict[str, Vectors] = field(default_factory=dict, init=False)  # by text: what need not be embedded again
-    _items: set[str] = field(default_factory=set, init=False)  # texts among them whose vectors are the store's own
+    _vectors: dict[str, Vectors] = field(default_factory=dict, init=False)  # by text, already embedded
+    _items: set[str] = field(default_factory=set, init=False)  # those of them with stored vectors
 
     def set_item_vector(self, item: str, vector: Vectors) -> None:
         """Reuse the stored vector of an item that is one chunk."""

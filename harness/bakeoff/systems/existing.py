@@ -23,7 +23,7 @@ from bakeoff.systems.base import Build, Prepared, Ready, RunContext
 from bakeoff.systems.embedding import EmbeddingRow, EmbeddingSearcher
 from bakeoff.systems.failures import adapter_work
 
-NAMED = 5  # documents that a note lists before it only counts
+NAMED = 5  # most documents to list in a note
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class ExistingSearcher(EmbeddingSearcher):
 
     existing: ExistingIndex
     depth: int
-    _short: set[str] = field(default_factory=set, init=False)  # queries that the index answered with too few entries
+    _short: set[str] = field(default_factory=set, init=False)  # queries with too few entries
 
     def ask(self, query: Query) -> Answer:
         """Requests more entries while duplicates and foreign documents leave the list short.

@@ -45,8 +45,8 @@ class RerankedSearcher(Searcher):
     offline: bool = False
     _calls: Calls = field(init=False)
     _account: Account = field(default_factory=Account, init=False)
-    _earlier: int = field(default=0, init=False)  # queries whose scores an earlier run bought
-    _memory: dict[bytes, float] = field(default_factory=dict, init=False)  # what was answered in this run, by hash
+    _earlier: int = field(default=0, init=False)  # queries whose scores an earlier run paid for
+    _memory: dict[bytes, float] = field(default_factory=dict, init=False)  # scores of this run, by hash
     _round: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -115,7 +115,7 @@ class RerankedSearcher(Searcher):
             if got is not None:
                 sent, nanoseconds = sent + len(got.texts), nanoseconds + got.nanoseconds
                 self._remember(query, got.texts, got.values)
-        bought += self._remember_kept(query, wanted)  # by another process meanwhile
+        bought += self._remember_kept(query, wanted)  # from another process meanwhile
         self._earlier += bool(bought and not sent)
         self._account.add(Usage(asked=len(distinct), cached=len(distinct) - sent))
         scores = {text: self._memory[key.tobytes()] for text, key in zip(distinct, pairs.keys, strict=True)}
@@ -226,7 +226,7 @@ class RerankedRow(FieldRow):
         try:
             reranker = self._create(run.folder)
             reranker.close()
-        except Exception as error:  # whatever a reranker raises is a note to its row
+        except Exception as error:  # any exception of a reranker becomes a note
             return Plan(rows, note=reason_of(error), lacks=True)
         candidates = min(self.rerank.depth, run.depth, task.candidates)
         pairs, lacking = candidates * len(task.queries), self.lacks() or ""

@@ -84,9 +84,9 @@ class RetrieverSearcher(Searcher):
     """Asks a retriever. Unknown ids are refused, or dropped on request."""
 
     retriever: Retriever
-    texts: Mapping[str, str]  # of the documents that queries are, by their ids
+    texts: Mapping[str, str]  # texts of query items, by id
     documents: IdRows
-    metadata: Mapping[str, Mapping[str, Any]]  # of the documents that have any
+    metadata: Mapping[str, Mapping[str, Any]]  # of documents with metadata
     depth: int
     drop_unknown: bool = False
 

@@ -29,7 +29,7 @@ def task_options(
     """Options that are set from outside the task's file: those that its kind calls files are paths from `folder`."""
     if not given or isinstance(source, Task):
         return {}
-    toml_value(given)  # what a task file could not say, it can't be told from outside
+    toml_value(given)  # raises on values that TOML can't hold
     description = read_toml(task_description(source, base), dict[str, Any]) if isinstance(source, str) else source
     options = _nest(given, description)
     _check_known(description, options)

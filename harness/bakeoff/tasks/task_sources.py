@@ -146,7 +146,7 @@ def source_of_files(files: Files, base: Path) -> TaskSource:
     places = {table: _relative(path, base) for table, path in paths.items()}
     grades = {"grades": labels} if labels else {}
     metadata = [column for column in columns_of(files.documents) if column not in columns["documents"].values()]
-    others = {"documents": metadata}  # of queries and judgments, other columns are not kept
+    others = {"documents": metadata}  # other columns of queries and judgments are dropped
     return TaskSource(
         name,
         options={"format": "tables", **places, **grades, "columns": columns},

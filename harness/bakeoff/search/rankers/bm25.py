@@ -18,7 +18,7 @@ from bakeoff.embedding.corpus_chunks import in_blocks
 from bakeoff.search.hits import Hits
 from bakeoff.search.rankers import Ranker
 
-_BLOCK = 16_384  # texts that are in memory at once
+_BLOCK = 16_384  # texts in memory at once
 
 
 class BM25(Ranker):
@@ -79,7 +79,7 @@ class BM25(Ranker):
         with steps("bm25: texts", len(texts)) as advance:
             for block in in_blocks(texts, _BLOCK):
                 words, names = self._tokenize(block, return_ids=True)
-                ours = np.empty(len(names), dtype=np.int32)  # a word's number in the block → in the corpus
+                ours = np.empty(len(names), dtype=np.int32)  # word id in the block → in the corpus
                 for word, number in names.items():
                     ours[number] = vocab.setdefault(word, len(vocab))
                 lengths.append(np.fromiter(map(len, words), dtype=np.int64, count=len(words)))

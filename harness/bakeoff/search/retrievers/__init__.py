@@ -19,7 +19,7 @@ class Retriever(Plugin, ABC):
 
     name: ClassVar[str]
     paths: ClassVar[tuple[str, ...]] = ()  # options that are files, relative to the line-up
-    takes_policy: ClassVar[bool] = False  # it tries again by itself, as the run's policy says
+    takes_policy: ClassVar[bool] = False  # it retries by itself, under the run's policy
 
     @classmethod
     def check(cls, **options: Any) -> None:

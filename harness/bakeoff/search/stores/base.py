@@ -28,11 +28,11 @@ from bakeoff.embedding.vector_rows import BLOCK, VectorRows
 from bakeoff.search.hits import Hits
 from bakeoff.search.variants import Precision
 
-UNIT = 1e-5  # how far a squared length may be from 1 before the vector is scaled
+UNIT = 1e-5  # tolerance of a squared length before the vector is scaled
 
-Grid = Mapping[str, Sequence[Any]]  # a parameter → the values that a sweep tries, the cheapest first
-LINKS = (8, 16, 32)  # per document: the values of a graph's M that are worth a sweep
-CANDIDATES = (16, 32, 64, 128, 256, 512)  # lengths of a graph's candidate list that are worth a sweep
+Grid = Mapping[str, Sequence[Any]]  # parameter → values to sweep, cheapest first
+LINKS = (8, 16, 32)  # values of a graph's M to sweep
+CANDIDATES = (16, 32, 64, 128, 256, 512)  # lengths of a graph's candidate list to sweep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +40,9 @@ class Capabilities:
     """What the engine does natively. The adapter emulates missing filters and updates, at a cost in time."""
 
     exact: bool  # nothing nearer can have been missed
-    filters: bool  # the engine skips what a filter excludes while it searches
-    persistent: bool  # what was added is there after closing and opening again
-    updates: bool  # a replaced or deleted vector leaves the index
+    filters: bool  # filters are applied during the search
+    persistent: bool  # survives closing and reopening
+    updates: bool  # replaced and deleted vectors are really removed
     in_process: bool  # no server
 
 
@@ -72,7 +72,7 @@ class Holding:
     """How a store keeps vectors of a precision: its options, the precision it really has, and a note."""
 
     options: Mapping[str, Any]
-    precision: Precision  # what the engine itself keeps; float32 where it has no smaller type
+    precision: Precision  # the engine's own type; float32 where it has no smaller one
     note: Fact | None = None
 
 
@@ -80,18 +80,18 @@ class Store(Plugin, ABC):
     """Vectors → nearest ids. Subclasses implement the underscore methods; inputs are checked here."""
 
     name: ClassVar[str]
-    threads: ClassVar[int | None] = None  # how many it is held to, where the adapter sets that
-    reads_while_writing: ClassVar[bool] = False  # the engine may be searched in one thread and written to in another
+    threads: ClassVar[int | None] = None  # the number of threads, where the adapter sets it
+    reads_while_writing: ClassVar[bool] = False  # safe to search while another thread writes
     query_options: ClassVar[tuple[str, ...]] = ()  # options that `tune` takes; all others are build parameters
-    named_by_value: ClassVar[tuple[str, ...]] = ()  # options whose value alone says enough in a label
+    named_by_value: ClassVar[tuple[str, ...]] = ()  # options shown by value alone in labels
     build_grid: ClassVar[Grid] = {}
     query_grid: ClassVar[Grid] = {}
-    search_kinds: ClassVar[tuple[str, ...]] = ("vectors",)  # and "hybrid", where the engine ranks by words as well
-    failures: tuple[type[Exception], ...] = ()  # what a server's client raises when it is gone or refuses
+    search_kinds: ClassVar[tuple[str, ...]] = ("vectors",)  # and "hybrid", where the engine has it
+    failures: tuple[type[Exception], ...] = ()  # exceptions of a server's client
 
     def __init__(self, *, dimensions: int, folder: Path) -> None:
         self.dimensions, self.folder = dimensions, folder
-        self.left_out: set[str] = set()  # parts of the metadata that `takes` refused
+        self.left_out: set[str] = set()  # metadata fields that `takes` refused
 
     @classmethod
     def takes(cls, field: str, value: Scalar) -> bool:

@@ -41,7 +41,7 @@ def server_client(url: str) -> Any:
 
     parts, token = urlsplit(url), key_in(TOKEN)
 
-    def connect() -> Any:  # asks the server for its tenant, and waits without end
+    def connect() -> Any:  # requests the tenant, without a timeout
         return chromadb.HttpClient(
             host=parts.hostname or "",
             port=parts.port or (443 if parts.scheme == "https" else 8000),
@@ -56,7 +56,7 @@ def server_client(url: str) -> Any:
         client = in_time(connect, servers.CONNECT)
     except (ValueError, DeadlineTimeout) as error:
         raise Unavailable(f"chroma: {scrub(str(error))}") from None
-    session = getattr(client._server, "_session", None)  # it has no option for the time that an answer may take
+    session = getattr(client._server, "_session", None)  # it has no timeout option
     if isinstance(session, httpx.Client):
         session.timeout = httpx.Timeout(servers.ANSWER)
     return client

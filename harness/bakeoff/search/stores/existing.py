@@ -40,7 +40,7 @@ class ExistingIndex(Plugin, ABC):
 
     dimensions: int
     entries: int
-    metric: str  # it compares by: cosine, l2, ip or l1; "" if neither it nor anybody says so
+    metric: str  # cosine, l2, ip or l1; "" if unknown
 
     def __init__(
         self,

@@ -102,8 +102,8 @@ class FaissParts:
         return inner
 
 
-PER_LIST = 256  # vectors per list that FAISS trains with at most
-TRAINED_WITH = 65_536  # vectors that train codes where there are no lists
+PER_LIST = 256  # most training vectors per list
+TRAINED_WITH = 65_536  # training vectors for codes without lists
 # Index strings of plain vectors → the same index over bytes, and over bits ("B…" are FAISS's binary indexes).
 SMALLER: dict[Precision, tuple[tuple[str, str], ...]] = {
     "int8": (
@@ -166,7 +166,7 @@ class Faiss(NumberedStore):
             index = _factory(faiss, dimensions or 64, options["index"])
         except RuntimeError as error:
             if dimensions is None and "HNSW" not in options["index"] and "IVF" not in options["index"]:
-                return  # codes depend on the dimensions, which nobody knows yet
+                return  # codes depend on the dimensions, still unknown
             reason = str(error).splitlines()[0]
             raise InputError(
                 f"faiss does not know the index {options['index']!r} ({reason})", place="index", remedy="try 'Flat'"
@@ -348,7 +348,7 @@ class Faiss(NumberedStore):
     def size_bytes(self) -> int:
         """Serialised size."""
         flat = self._parts.outer
-        if isinstance(flat, self._faiss.IndexFlat):  # a head, and the vectors as they are
+        if isinstance(flat, self._faiss.IndexFlat):  # a header and the plain vectors
             empty = self._faiss.IndexFlat(self.dimensions, self._faiss.METRIC_INNER_PRODUCT)
             return int(self._faiss.serialize_index(empty).nbytes) + int(flat.ntotal) * int(flat.code_size)
         size = 0

@@ -13,7 +13,7 @@ from bakeoff.core.filters import Condition, Metadata, Where
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import Store
 
-POOL = 100  # how many of each ranking are fused, at least
+POOL = 100  # fewest candidates of each ranking to fuse
 C = 60  # a place counts 1 / (C + place), as in our own fusion
 
 

@@ -41,7 +41,7 @@ class IdMap:
         self._rows = IdRows(self._ids)
         self._living = 0
         self._tokens: list[list[str]] = []
-        self._room = np.zeros(0, dtype=bool)  # whether each number is alive, and room for more
+        self._room = np.zeros(0, dtype=bool)  # liveness of each number, with spare capacity
         self._postings: dict[str, list[int]] = {}
         self._packed: dict[str, Labels] = {}
 
@@ -121,7 +121,7 @@ class IdMap:
                     self._postings.setdefault(token, []).append(label)
         self._ids += ids
         self._tokens += metadata
-        if len(self._ids) > len(self._room):  # twice as much: what is there is copied a few times only
+        if len(self._ids) > len(self._room):  # doubling keeps copies few
             room = np.zeros(max(len(self._ids), 2 * len(self._room)), dtype=bool)
             room[: len(self._room)] = self._room
             self._room = room
@@ -132,7 +132,7 @@ class IdMap:
         return self._packed[token]
 
 
-SCAN_BELOW = 10_000  # when so few pass a filter, comparing with each of them is faster and surer than any graph
+SCAN_BELOW = 10_000  # with so few candidates, a scan beats any graph
 Neighbours = tuple[NDArray[np.integer], NDArray[np.float32]]
 
 

@@ -24,10 +24,10 @@ from bakeoff_providers.weights import home
 from bakeoff.core.extensions import collect_entries, load_place
 
 PREFIX = "bakeoff-"
-LOCK = ".in-use"  # locked for as long as its process lives, however it ends
-NOTE = "made-on-server.json"  # what was made outside of the folder; it goes when that is removed
-ABANDONED = 60.0  # seconds after which an empty folder without a lock is nobody's
-HOME_DEPTH = 4  # levels of folders below the home that somebody writes into
+LOCK = ".in-use"  # locked while its process lives
+NOTE = "made-on-server.json"  # notes what was created elsewhere, until that is removed
+ABANDONED = 60.0  # seconds after which an unlocked empty folder is abandoned
+HOME_DEPTH = 4  # depth of folders below the home that are written to
 
 _OURS = re.compile(rf"{PREFIX}[\w-]+-\d+-[0-9a-f]{{8}}")
 _open: dict[Path, int] = {}
@@ -37,7 +37,7 @@ _open: dict[Path, int] = {}
 def scratch(name: str = "run") -> Iterator[Path]:
     """A new folder. Leftovers of killed runs are removed first."""
     collect()
-    with contextlib.suppress(InputError):  # a home that is none is said where it is needed
+    with contextlib.suppress(InputError):  # an unusable home is reported where it is needed
         remove_drafts(home(), below=HOME_DEPTH)
     folder = _new_folder(name)
     try:
@@ -50,7 +50,7 @@ def _new_folder(name: str) -> Path:
     """Retries where a collector removed the folder before it was locked."""
     while True:
         folder = Path(tempfile.gettempdir()) / f"{PREFIX}{name}-{os.getpid()}-{secrets.token_hex(4)}"
-        folder.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700)  # root's PostgreSQL runs as somebody else
+        folder.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700)  # root's PostgreSQL runs as another user
         try:
             handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         except FileNotFoundError:
@@ -88,7 +88,7 @@ def collect() -> list[Path]:
 
 def _collect(folder: Path) -> bool:
     lock = folder / LOCK
-    if not lock.exists():  # killed before it had a lock; one that is being made is younger
+    if not lock.exists():  # killed before locking; a new one is younger
         if not _OURS.fullmatch(folder.name) or time.time() - folder.stat().st_mtime < ABANDONED:
             return False
         folder.rmdir()  # an empty one only

@@ -25,9 +25,9 @@ from bakeoff.core.files import read_json, write_json
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.scratch import NOTE
 
-CONNECT = 30  # seconds until a server has taken a connection
-ANSWER = 120  # seconds for one answer of a server
-SCAN = 3600  # seconds for a statement that may read all of a table that exists
+CONNECT = 30  # seconds to connect
+ANSWER = 120  # seconds per request
+SCAN = 3600  # seconds for a statement that may scan an existing table
 
 
 def collection_name(folder: Path) -> str:
@@ -82,9 +82,9 @@ def _local(host: str) -> bool:
         return False
 
 
-GIVEN_UP = 30 * 86_400.0  # seconds after which nobody looks for a server any more
-PATIENCE = 10.0  # seconds that a server gets to drop what is left on it
-CONNECTING = 1.0  # seconds that it gets to answer at all
+GIVEN_UP = 30 * 86_400.0  # seconds after which a note is dropped
+PATIENCE = 10.0  # seconds to drop leftovers
+CONNECTING = 1.0  # seconds to connect for that
 PORTS = {"postgresql": 5432, "postgres": 5432, "http": 80, "https": 443, "redis": 6379, "rediss": 6379}
 
 

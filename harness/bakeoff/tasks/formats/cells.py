@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
-BLOCK = 4096  # rows that are checked together
+BLOCK = 4096  # rows per block
 
 Row = Mapping[str, Any]
 Numbered = Iterator[tuple[str, Row]]

@@ -44,7 +44,7 @@ USUAL: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
 }  # fmt: skip
 FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
-TEXT_ONLY = (".csv", ".tsv")  # files in which every cell is a text
+TEXT_ONLY = (".csv", ".tsv")  # untyped files
 # A leading zero is a zip code's or an article number's; what is longer than a store keeps exactly is no number either.
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,14}")
 

@@ -19,7 +19,7 @@ COLUMNS = {
     "judgments": tuple(USUAL["judgments"]),
 }
 OPTIONAL = {"title", "category", "where"}
-NUMBERED_BY = {"documents": "bakeoff corpus import", "queries": "bakeoff queries import"}  # these need no ids
+NUMBERED_BY = {"documents": "bakeoff corpus import", "queries": "bakeoff queries import"}  # tables without ids
 
 
 def columns_of(path: Path) -> list[str]:

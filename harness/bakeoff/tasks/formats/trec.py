@@ -31,7 +31,7 @@ def read_run(path: Path) -> Run:
     Columns after the sixth are ignored, as in trec_eval.
     """
     run: Run = {}
-    last, scores = b"", dict[str, float]()  # most lines go where the line before went
+    last, scores = b"", dict[str, float]()  # most lines have the query of the line before
     for number, line in read_lines(path):
         try:
             query, _, document, _, written, _ = line.split(None, 5)
@@ -206,8 +206,8 @@ def _wrong(line: bytes, path: Path, number: int) -> InputError:
 
 
 COLUMNS = ("query", "q0", "document", "rank", "score", "tag")
-HEAD = 4096  # bytes that show which separator a run has
-BLOCK = 1 << 20  # bytes that are looked through at once: few enough for the cache
+HEAD = 4096  # bytes to detect the separator
+BLOCK = 1 << 20  # bytes scanned at once, to fit the CPU cache
 SPACE = 32  # this byte and those below it: white space and control characters
 
 
@@ -269,7 +269,7 @@ def _check_table(table: Any) -> RunTable | None:
     if not (-most <= table["score"].min() and table["score"].max() <= most) or table["score"].is_nan().any():
         return None
     groups = table["query"].rle().struct
-    if groups.field("value").n_unique() < len(groups.field("value")):  # a query's lines are apart
+    if groups.field("value").n_unique() < len(groups.field("value")):  # a query's lines are not consecutive
         table = table.sort("query", maintain_order=True)
         groups = table["query"].rle().struct
     names: list[str] = groups.field("value").to_list()

@@ -189,7 +189,7 @@ class TaskKind(Plugin, ABC):
 
     def __init__(self, name: str, base: Path, targets: Mapping[str, float]) -> None:
         self.task_name, self.base, self.targets = name, base, targets
-        self.about = ""  # what the task is, in one sentence, where its description says it
+        self.about = ""  # the task in one sentence, if given
 
     @classmethod
     def measure_label(cls, measure: Measure) -> str:

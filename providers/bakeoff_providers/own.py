@@ -12,7 +12,7 @@ import numpy as np
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors
 from bakeoff_providers.cards import FREE, overridden
 from bakeoff_providers.code import code_identity, load_from_file
-from bakeoff_providers.errors import EmbeddingFailed, InputError
+from bakeoff_providers.errors import EmbeddingFailed, InputError, lack
 from bakeoff_providers.keys import (
     filled,
     is_secret_name,
@@ -93,7 +93,9 @@ class Own(Provider):
     def needs(cls, **options: Any) -> Needs:
         """Only a line-up can say which function is meant."""
         return Needs(
-            note=None if options.get("file") else 'a line-up names the function: provider = "file:mine.py:embed"'
+            note=None
+            if options.get("file")
+            else lack("undeclared", what="the function", example='provider = "file:mine.py:embed"')
         )
 
     @classmethod

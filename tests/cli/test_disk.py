@@ -16,6 +16,7 @@ from bakeoff.calls.answers import AnswerCache
 from bakeoff.core.files import check_writable, write_atomic, write_folder
 from bakeoff.core.paths import root
 from bakeoff.embedding.space import Space
+from bakeoff.report.words import failure_words
 from bakeoff.results.schema import read_summary
 from bakeoff_providers.errors import InputError
 
@@ -142,7 +143,8 @@ def test_a_reranker_is_not_asked_where_its_scores_can_not_be_kept(tmp_path: Path
     assert done.returncode == 0  # bm25 has answered; the reranked row says why it has not
     (folder,) = (tmp_path / "results").iterdir()
     (lost,) = [row for row in read_summary(folder).rows if row.not_run is not None]
-    assert "can't be written" in lost.reason
+    assert lost.not_run is not None
+    assert "can't be written" in failure_words(lost.not_run)
 
 
 def test_sizes_of_a_corpus_that_no_contender_answered_for_are_no_table(tmp_path: Path) -> None:

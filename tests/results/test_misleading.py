@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from bakeoff.core.facts import quote
 from bakeoff.core.figures import Loss, Percentiles
 from bakeoff.report.matrix import keys
 from bakeoff.report.notes import headline, notes
@@ -86,8 +87,8 @@ def test_indexes_that_lost_nothing_share_one_sentence(summary: Summary) -> None:
 
 
 def test_a_warning_of_several_rows_is_said_once(summary: Summary) -> None:
-    warned = [msgspec.structs.replace(row, warnings=["long texts", "short texts"][: 1 + at]) for at, row in
-              enumerate(summary.ran[:2])]  # fmt: skip
+    texts = [quote("long texts"), quote("short texts")]
+    warned = [msgspec.structs.replace(row, warnings=texts[: 1 + at]) for at, row in enumerate(summary.ran[:2])]
     first, second = (row.label for row in warned)
     said = [note.sentence for note in notes(msgspec.structs.replace(summary, rows=warned, warnings=[]))]
     assert said[:2] == [f"{first}, {second}: long texts", f"{second}: short texts"]

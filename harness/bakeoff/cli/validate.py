@@ -42,7 +42,7 @@ def validate(
     ] = True,
 ) -> None:
     """Check a line-up or a task before anything is spent on it."""
-    from bakeoff.report.words import words
+    from bakeoff.report.words import failure_words, words
 
     path, lineup = _lineup(target)
     tasks = [_checked(one, place, path) for place, one in enumerate(lineup.per_task())]
@@ -54,8 +54,8 @@ def validate(
         if rows and checked is tasks[0]:
             say(f"measures: {', '.join(map(str, lineup.measures))}; {lineup.primary} decides")
         for row in checked.rows:
-            state = f"wrong: {row.wrong}" if row.wrong else row.missing or "ready"
-            say(f"  {row.label}: {state}")
+            state = failure_words(row.failure) if row.failure else "ready"
+            say(f"  {row.label}: {'wrong: ' if row.wrong else ''}{state}")
         warned: dict[str, list[str]] = {}
         for row in checked.rows:
             for warning in row.warnings:
@@ -112,7 +112,8 @@ def _examine(checked: _Checked, path: Path) -> None:
     folder = TaskFolder.of(described, kind, task) if isinstance(kind, Graded) else None
     if folder and isinstance(lineup.task, dict) and folder.truth_path.exists():
         say(f"grades of {folder.truth_path} are read, as by every line-up beside it that names no other ground_truth")
-    standing = folder.standing() if folder else ""
+    stands = folder.standing() if folder else None
+    standing = words(stands) if stands else ""
     if any(task.judgments.values()):
         _print_health(examine(task, lineup, Bars(), _grading(folder, path if rows else None)))
         if standing:

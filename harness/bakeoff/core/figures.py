@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from bakeoff.core.facts import Remark
+from bakeoff.core.facts import Fact
 from bakeoff.core.public import Public
 
 STOP_WITHIN = 0.05  # a difference of scores that matters, where a line-up names no other
@@ -82,7 +82,7 @@ class PairedDifference(msgspec.Struct, frozen=True):
     wins: int
     ties: int
     losses: int
-    doubt: Remark | None = None
+    doubt: Fact | None = None
 
     def turned(self) -> PairedDifference:
         """The same pair, seen from b."""
@@ -100,7 +100,7 @@ class OwnColumn(msgspec.Struct, kw_only=True, frozen=True):
     `of` is what a count is a part of; `measure` is the measure of the line-up in whose place it stands.
     """
 
-    head: Remark
+    head: Fact | str  # a name is shown as it is
     values: dict[str, float | None]
     quantity: Literal["score", "percent", "count"] = "score"
     of: int | None = None

@@ -15,7 +15,7 @@ import msgspec
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
-from bakeoff.core.facts import Remark
+from bakeoff.core.facts import Fact
 from bakeoff.core.filters import conditions
 from bakeoff.core.public import Public
 
@@ -146,7 +146,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     about: str = ""  # what the task is, in one sentence
     graded_by_model: int = 0  # how many of the grades no person gave
     drawn_from: int = 0  # how many documents there were, where these are a sample of them
-    notes: Sequence[Remark] = ()  # what its files have that was not taken as it is
+    notes: Sequence[Fact] = ()  # what its files have that was not taken as it is
 
     def __post_init__(self) -> None:
         if not self.documents:

@@ -12,7 +12,7 @@ from bakeoff_providers.base import Provider, Role
 from bakeoff_providers.cards import family_prompts
 
 from bakeoff.calls.tokens import estimated_tokens
-from bakeoff.core.facts import SOME, Fact, Remark, fact
+from bakeoff.core.facts import SOME, Fact, fact
 from bakeoff.core.task import Document, Task, document_blocks
 
 TOO_LONG = "too_long"
@@ -21,7 +21,7 @@ _ENDS = 8  # tokens that a model may add at the ends
 _ROUNDING = 0.01  # float16 models answer lengths this far from 1; not worth a warning
 
 
-def task_warnings(task: Task) -> list[Remark]:
+def task_warnings(task: Task) -> list[Fact]:
     """What its files say, and duplicate documents: who finds one of them and not the other is scored unfairly."""
     each = chain.from_iterable(map(_prints, document_blocks(task.documents)))
     prints = np.fromiter(each, dtype=np.uint64, count=len(task.documents))

@@ -12,8 +12,8 @@ from bakeoff.core.printable import counted
 from bakeoff.report.groups import shorten
 from bakeoff.report.numbers import enumeration
 from bakeoff.report.pairs import pairs_table
+from bakeoff.report.words import WEIGHTED, words
 from bakeoff.results.compare import Comparison
-from bakeoff.statistics.averaging import WEIGHTED
 from bakeoff.statistics.constants import ALPHA
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ def terminal(comparison: Comparison, most: int, *, every: bool = False) -> Rende
         parts.append(
             Prose(f"{counted(alike, 'row')} {'scores' if alike == 1 else 'score'} like another and count once.")
         )
-    parts += [*_equivalent(comparison), *_narrowed(comparison), *map(Prose, comparison.unmatched)]
+    parts += [*_equivalent(comparison), *_narrowed(comparison)]
+    parts += [Prose(words(rows)) for rows in comparison.unmatched]
     if most and (first := next(iter(apart or pairs), None)):
         changes = comparison.changed_most(first, most)
         better = first if first.difference >= 0 else first.turned()
@@ -137,7 +138,7 @@ def as_json(comparison: Comparison, most: int) -> str:
         "measure": str(comparison.measure),
         "queries": len(comparison.queries),
         "pairs_tested": len(comparison.tested),
-        **({"weighting": WEIGHTED} if comparison.by_traffic else {}),
+        **({"weighting": "traffic"} if comparison.by_traffic else {}),
         "means": comparison.means,
         "unmatched": list(comparison.unmatched),
         "pairs": [

@@ -17,6 +17,7 @@ from bakeoff.report import PAGE, render
 from bakeoff.report.first_screen import first_screen_text
 from bakeoff.report.matrix import Line, matrix
 from bakeoff.report.verdict_words import verdict_sentences
+from bakeoff.report.words import failure_words
 from bakeoff.results.columns import TOTAL, Column, Quantity
 from bakeoff.results.result import Result, TableName
 from bakeoff.results.save import save
@@ -98,7 +99,7 @@ class Evaluation:
     @property
     def not_run(self) -> dict[str, str]:
         """Why a contender has no row, by its label."""
-        return {row.contender.label: row.reason for row in self.outcome.not_run}
+        return {row.contender.label: failure_words(row.failure) for row in self.outcome.not_run}
 
     def to_pandas(self, table: TableName = "matrix") -> pandas.DataFrame:
         """The matrix, or "scores": one line per contender and query."""

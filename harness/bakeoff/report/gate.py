@@ -13,6 +13,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.report.charts import xml_text
 from bakeoff.report.groups import shorten
 from bakeoff.report.numbers import MINUS, bound_above, bound_below, difference, enumeration, signed
+from bakeoff.report.words import words
 from bakeoff.results.gate import ContenderCheck, Gate, Outcome
 from bakeoff.statistics.detectable import round_gap
 
@@ -165,7 +166,7 @@ def junit(gate: Gate) -> str:
         ElementTree.SubElement(case, "system-out").text = said
     for why in gate.refused:
         case = _case(suite, gate, "comparable")
-        ElementTree.SubElement(case, "error", message=xml_text(why), type="not comparable")
+        ElementTree.SubElement(case, "error", message=xml_text(words(why)), type="not comparable")
     root = ElementTree.Element("testsuites")
     root.append(suite)
     ElementTree.indent(root)

@@ -8,7 +8,7 @@ from typing import Literal
 from bakeoff.core.figures import Loss
 from bakeoff.core.printable import counted
 from bakeoff.report.matrix import DOUBT, KEPT, kept_words
-from bakeoff.report.words import words
+from bakeoff.report.words import WEIGHTED, words
 from bakeoff.results.schema import Summary
 
 NO_COSINE = 0.5  # a similarity that is further off was not worked out from codes, either
@@ -99,7 +99,7 @@ def headline(summary: Summary) -> str:
         f"{summary.name}: {called} ({counted(task.documents, 'document')}{drawn}, {counted(task.queries, 'query')}, "
         f"relevant from grade {task.rel} on), "
         f"top {summary.lineup['depth']}, {counted(summary.lineup['rounds'], 'round')}"
-        + (f"; {task.weighting}" if task.weighting else "")
+        + (f"; {WEIGHTED}" if task.weighting else "")
     )
 
 

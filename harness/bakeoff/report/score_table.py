@@ -12,8 +12,8 @@ from rich.text import Text
 from bakeoff.core.figures import OwnColumn
 from bakeoff.report.groups import LONGEST, RowGroup, name_without_store, shorten, store_name
 from bakeoff.report.numbers import milliseconds, short_label, size
+from bakeoff.report.sections import head_words
 from bakeoff.report.verdict_words import Findings, unreliable
-from bakeoff.report.words import words
 from bakeoff.results.schema import Row
 
 LEADS, MAY_BE_BEST, OPEN, INCUMBENT, BEATS, WORSE = "★", "≈", "?", "◦", "+", "−"
@@ -220,7 +220,7 @@ class ScoreTable:
         found, summary = self.found, self.found.summary
         decides, own = found.verdict.measure, summary.own_columns
         columns = [
-            ScreenColumn(words(column.head), tuple(own_text(column, group.first.label) for group in self.groups))
+            ScreenColumn(head_words(column.head), tuple(own_text(column, group.first.label) for group in self.groups))
             for column in own
         ]
         if not own and len(summary.task.categories) <= FEW_CATEGORIES:

@@ -14,6 +14,7 @@ from bakeoff.core.printable import counted
 from bakeoff.report.groups import shorten
 from bakeoff.report.matrix import BEST, MAY_BE_BEST
 from bakeoff.report.numbers import alternatives, enumeration, interval, short_label
+from bakeoff.report.words import words
 from bakeoff.results.score import ScoredRuns
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def terminal(scored: ScoredRuns, *, per_query: bool = False) -> RenderableType:
         parts.append(Prose(f"{BEST} leads  {MAY_BE_BEST} may be best (95%)", "dim"))
     queries = counted(len(scored.queries), "query")
     parts.append(Prose(f"{queries}, relevant = grade ≥ {scored.rel}, sorted in {scored.precision} precision", "dim"))
-    return Group(*parts, *(Prose(f"note: {note}", "yellow") for note in scored.notes))
+    return Group(*parts, *(Prose(f"note: {words(note)}", "yellow") for note in scored.notes))
 
 
 def _leads(scored: ScoredRuns, run: str) -> bool:

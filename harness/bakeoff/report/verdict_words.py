@@ -31,6 +31,7 @@ from bakeoff.results.picks import Choice
 from bakeoff.results.schema import Pick, PossibleWinner, Row, Standing, Summary, Verdict
 
 CONFIDENCE = "95% confidence"
+NOT_SETTLED = "Not settled."  # before what would settle it
 WITHOUT_VERDICT = {
     "labels by row": "There is no verdict: hybrid labels come from each row’s own similarities, so no two rows share "
     "labels.",
@@ -347,7 +348,7 @@ def _until_graded(found: Findings, name: str) -> tuple[str, str]:
         more = "1 more grade" if first.documents == 1 else f"at most {first.documents:,} more grades"
         could = f"{more} could put {found.name(first.challenger)} first"
     command = f"bakeoff grade next {quote(task)}" if isinstance(task, str) else "bakeoff grade next TASK"
-    return f"Take {name} for now; {could}.", f"Not settled. Grade those pairs first with {command}."
+    return f"Take {name} for now; {could}.", f"{NOT_SETTLED} Grade those pairs first with {command}."
 
 
 def _unsettled(found: Findings) -> str:
@@ -356,8 +357,8 @@ def _unsettled(found: Findings) -> str:
         units = plural(task.unit, 2)
         tell = "tells" if outlook.differing == 1 else "tell"
         some = f"Only {outlook.differing} of {found.count(task.queries)} {tell} the rows apart"
-        return f"Not settled. {some}; label more {units}."
-    return f"Not settled. {_next_step(found, 'gaps')}"
+        return f"{NOT_SETTLED} {some}; label more {units}."
+    return f"{NOT_SETTLED} {_next_step(found, 'gaps')}"
 
 
 def _next_step(found: Findings, what: str) -> str:

@@ -159,7 +159,7 @@ class Result:
                 return contender
         for row in self.summary.rows:
             if row.label == label and row.not_run:
-                raise InputError(f"{label} did not run: {row.reason}", file=self.name)
+                raise InputError(f"{label} did not run", file=self.name, remedy="bakeoff show says why")
         raise InputError(f"has no contender {label!r}", file=self.name, remedy=nearest(label, self.labels))
 
     def _check_whole(self, measure: str) -> None:

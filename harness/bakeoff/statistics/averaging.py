@@ -29,8 +29,6 @@ from bakeoff.statistics.small_samples import doubt, mean_intervals
 from bakeoff.statistics.stratified import Strata, is_whole
 from bakeoff.statistics.tests import sign_flip_tests, wilcoxon
 
-WEIGHTED = "per query asked: weighted by traffic"
-
 Scores = Mapping[str, Values]
 Mask = NDArray[np.bool_]
 

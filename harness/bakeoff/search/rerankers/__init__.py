@@ -13,7 +13,7 @@ from bakeoff_providers.errors import StoreError
 from bakeoff_providers.needs import Plugin
 from bakeoff_providers.registry import Registry
 
-from bakeoff.core.facts import Remark
+from bakeoff.core.facts import Fact
 from bakeoff.embedding.cache import VectorCache
 
 
@@ -51,9 +51,9 @@ class Reranker(Plugin, Adapter, ABC):
     def rank(self, query: str, documents: Sequence[str]) -> Reranked:
         """One call for all candidates."""
 
-    def prepare(self, documents: Sequence[str], cache: VectorCache | None) -> Remark:  # noqa: ARG002 - most have nothing
+    def prepare(self, documents: Sequence[str], cache: VectorCache | None) -> Fact | None:  # noqa: ARG002 - most have nothing
         """Called once with every document's text: what can be made ahead of the queries. Returns a note to the row."""
-        return ""
+        return None
 
     def cost(self, tokens: float, searches: int) -> float | None:
         """Dollars; None where no price is known."""

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 import msgspec
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.facts import Remark, Section
+from bakeoff.core.facts import Fact, Section
 from bakeoff.core.figures import OwnColumn
 from bakeoff.core.files import read_bytes
 from bakeoff.core.ranking import Ranking, ordered
@@ -86,8 +86,8 @@ class Extras:
     figures: Mapping[str, Any] = field(default_factory=dict)
     sections: Sequence[Section] = ()
     files: Mapping[str, str | bytes] = field(default_factory=dict)
-    warnings: Sequence[Remark] = ()
-    failures: Sequence[Remark] = ()
+    warnings: Sequence[Fact] = ()
+    failures: Sequence[Fact] = ()
     also: Path | None = None
     columns: Sequence[OwnColumn] = ()
     reference: str = ""

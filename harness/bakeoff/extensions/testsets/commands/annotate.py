@@ -146,11 +146,12 @@ def serve_page(
 def write_truth(folder: TaskFolder, task: str) -> None:
     """The ground truth from all grades; pairs without a majority are named."""
     from bakeoff.core.printable import counted
+    from bakeoff.report.words import words
 
     truth = folder.write_truth()
     say(f"{counted(folder.truth.metadata['pairs'], 'grade')} in {folder.truth_path}")
     if standing := folder.standing():
-        say(standing)
+        say(words(standing))
     if truth.open:
         say(
             f"warning: {counted(len(truth.open), 'pair')} {'has' if len(truth.open) == 1 else 'have'} no majority; the "

@@ -139,7 +139,7 @@ def test_no_line_is_too_long_and_no_cell_is_broken(summary: Summary, width: int)
 
 def test_the_verdict_is_first_then_the_matrix_then_the_details(summary: Summary) -> None:
     shown = screen(summary, 200)
-    places = [shown.index(words) for words in ("leads on", "Best so far:", "Model ", "★ leads", "the index lost")]
+    places = [shown.index(words) for words in ("leads on", "Best so far:", "Model ", "★ leads", "exact search")]
     assert places == sorted(places)
 
 

@@ -117,7 +117,7 @@ def test_numbers_are_shown_as_their_columns_want_them() -> None:
     assert table.heads[8] == "{name}"
     assert table.rows == [
         ["a", "+0.062", "0.0012", "1,234.50", "12.3%", "12,345", "0.2±0.1", "0.5 : 0.25", "gain"],
-        ["b", "-0.500", "0.5", "–", "100.0%", "7", "0.2", "1", "as it is"],
+        ["b", "−0.500", "0.5", "–", "100.0%", "7", "0.2", "1", "as it is"],
     ]
 
 

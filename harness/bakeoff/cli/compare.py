@@ -180,9 +180,7 @@ def tasks(
         check_folder(out)
         table, folder = save_side_by_side(results, out, measure)
     if as_json:
-        import msgspec
-
-        echo(msgspec.json.format(msgspec.json.encode(table)).decode())
+        echo(report.as_json(table))
         return
     console().print(report.terminal(table))
     if folder is not None:
@@ -223,6 +221,8 @@ def plan_queries(
     new: Annotated[bool, typer.Option("--new", help="For a new collection: count from no queries.")] = False,
 ) -> None:
     """Say how many queries to label for an interval of a chosen width, or to find a chosen difference."""
+    from bakeoff.report.console import console
+    from bakeoff.report.query_plan import terminal
     from bakeoff.results.compare import read_results
     from bakeoff.results.plan_queries import plan_queries as plan
 
@@ -236,8 +236,7 @@ def plan_queries(
         power=power,
         new=new,
     )
-    for sentence in planned.sentences:
-        say(sentence)
+    console().print(terminal(planned))
 
 
 def export_mteb(

@@ -42,13 +42,17 @@ def validate(
     ] = True,
 ) -> None:
     """Check a line-up or a task before anything is spent on it."""
+    from bakeoff.report.brief_notes import needs_sentence
     from bakeoff.report.words import failure_words, words
 
     path, lineup = _lineup(target)
     tasks = [_checked(one, place, path) for place, one in enumerate(lineup.per_task())]
     rows = [row for checked in tasks for row in checked.rows]
     wrong = [row for row in rows if row.wrong]
-    say(f"{path}: {f'{len(wrong)} of {len(rows)} rows would not run' if wrong else 'valid'}")
+    lacking = [row.failure for row in rows if row.failure and not row.wrong]
+    counts = f", {len(rows) - len(lacking)} of {len(rows)} rows would run" if rows else ""
+    needs = f" ({needs_sentence(lacking)})" if lacking else ""
+    say(f"{path}: {f'{len(wrong)} of {len(rows)} rows are wrong' if wrong else f'valid{counts}{needs}'}")
     for checked in tasks:
         _print_task(checked.task, checked.kind.about)
         if rows and checked is tasks[0]:
@@ -65,7 +69,10 @@ def validate(
         if health and not wrong and checked.kind.free_health_check:
             _examine(checked, path)
     if wrong:
+        say("Next: correct the rows that are wrong, then validate again")
         raise typer.Exit(2)
+    if len(lacking) < len(rows) and all(any(checked.task.judgments.values()) for checked in tasks):
+        say(f"Next: bakeoff run {path}")
 
 
 class _Checked(NamedTuple):

@@ -18,6 +18,7 @@ from bakeoff.report.first_screen import first_screen_text
 from bakeoff.report.matrix import Line, matrix
 from bakeoff.report.verdict_words import verdict_sentences
 from bakeoff.report.words import failure_words
+from bakeoff.results import result
 from bakeoff.results.columns import TOTAL, Column, Quantity
 from bakeoff.results.result import Result, TableName
 from bakeoff.results.save import save
@@ -68,6 +69,14 @@ def evaluate(
             baseline=baseline,
         )
     return Evaluation(run(lineup, settings or Settings(cache=vectors_folder() if cache else None)))
+
+
+def load(folder: Path | str, name: str = "") -> Result:
+    """Reads a result folder that `save` or `bakeoff run` wrote; comparisons call it by `name`, or as its folder.
+
+    `print` shows its first screen. The verdict of one in an older format is made again from its figures.
+    """
+    return replace(result.load(folder, name), screen=first_screen_text)
 
 
 @dataclass(frozen=True)

@@ -138,8 +138,9 @@ def reason(gate: Gate, check: ContenderCheck) -> str:
 
 
 def as_json(gate: Gate) -> str:
-    """Every fact, with the outcome and a number of the format."""
-    content = {**msgspec.to_builtins(gate), "outcome": gate.outcome, "exit_code": gate.exit_code}
+    """Every fact, with the outcome and a number of the format. `text` may change."""
+    text = list(map(words, gate.refused)) or [headline(gate), *closing(gate)]
+    content = {**msgspec.to_builtins(gate), "outcome": gate.outcome, "exit_code": gate.exit_code, "text": text}
     return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -183,8 +184,10 @@ def own_text(column: OwnColumn, label: str) -> str:
             return f"{100 * value:.1f}"
         case "count":
             return f"{value:,.0f} ({value / column.of:.0%})" if column.of else f"{value:,.0f}"
-        case _:
+        case "score":
             return f"{value:.3f}".replace("-", WORSE)
+        case _:
+            assert_never(column.quantity)
 
 
 def short_head(found: Findings, measure: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from bakeoff.core.facts import Fact, Section, TableCell, TableColumn
+from bakeoff.report.numbers import MINUS
 from bakeoff.report.words import words
 
 UNKNOWN = "–"
@@ -50,6 +51,10 @@ def cell_text(cell: TableCell, column: TableColumn) -> str:
 
 
 def _number(value: float, column: TableColumn) -> str:
+    return _plain_number(value, column).replace("-", MINUS)
+
+
+def _plain_number(value: float, column: TableColumn) -> str:
     sign, digits = "+" if column.signed else "", column.digits
     match column.form:
         case "fixed" | "spread":

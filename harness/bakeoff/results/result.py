@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -58,6 +59,10 @@ class Result:
     summary: Summary
     detailed: Detailed
     all_scores: AllScores | None = None
+    screen: Callable[[Summary], str] | None = field(default=None, repr=False, compare=False)  # what `print` shows
+
+    def __str__(self) -> str:
+        return self.screen(self.summary) if self.screen else repr(self)
 
     def __repr__(self) -> str:
         return f"Result({self.name!r}: {len(self.labels)} rows, {len(self.queries)} queries)"

@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report.console import Bars
+from bakeoff.report.words import failure_words
 from bakeoff.running.runner import NotRun, Outcome, Settings, run, vectors_folder
 from bakeoff.statistics.small_samples import mean_intervals
 from bakeoff.systems.dense import Dense
@@ -82,7 +83,7 @@ def verdict(outcome: Outcome) -> int:
         known = PUBLISHED[label]
         if isinstance(row, NotRun):
             off = True
-            print(f"{label:<11} not run: {row.reason}")
+            print(f"{label:<11} not run: {failure_words(row.failure)}")
             continue
         mean = float(row.scores[NDCG].mean())
         (low,), (high,) = mean_intervals(row.scores[NDCG][:, None])  # the interval that a result holds

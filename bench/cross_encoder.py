@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.report.words import failure_words
 from bakeoff.running.runner import Outcome, run
 from bakeoff.systems.base import System
 from bakeoff.systems.lexical import Lexical
@@ -174,7 +175,7 @@ def measure(data: Path, folder: Path, depth: int) -> None:
     second = RerankedRow("bm25+cross", rerank=Rerank("bm25", "cross_encoder", str(folder), depth, options))
     outcome = answers(data, "test", 100, second)
     for row in outcome.not_run:
-        print(f"{row.contender.label}: {row.reason}")
+        print(f"{row.contender.label}: {failure_words(row.failure)}")
     print(json.dumps(outcome.extras.figures.get("second_stage", {}), indent=2))
 
 

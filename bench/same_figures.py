@@ -37,7 +37,7 @@ sys.path.insert(0, str(ROOT))
 import msgspec  # noqa: E402
 from bakeoff.core.facts import Fact, Failure, Section  # noqa: E402
 from bakeoff.report.sections import text_table  # noqa: E402
-from bakeoff.report.words import words  # noqa: E402
+from bakeoff.report.words import failure_words, words  # noqa: E402
 from every_row.files import SearchServer, write_files  # noqa: E402
 
 from tests.wire import PROXIES, Fault, WireServer  # noqa: E402
@@ -317,8 +317,8 @@ def in_words(value: Any) -> Any:
         return value
     if "id" in value and value.keys() <= {"id", "arguments"}:
         return words(msgspec.convert(value, Fact))
-    if value.keys() >= {"kind", "error", "text"}:
-        return msgspec.convert(value, Failure).line
+    if value.keys() >= {"kind", "error"} and value.keys() & {"text", "lacks"}:
+        return failure_words(msgspec.convert(value, Failure))
     if value.keys() == {"title", "head", "rows", "notes"}:
         table = text_table(msgspec.convert(value, Section))
         return {"title": table.title, "head": table.heads, "rows": table.rows, "notes": table.notes}

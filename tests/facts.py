@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from bakeoff.core.facts import Fact, Remark, Section
+from bakeoff.core.facts import Fact, Section
 
 
-def ids(remarks: Iterable[Remark]) -> list[str]:
+def ids(remarks: Iterable[object]) -> list[str]:
     """The ids of the facts, in their order."""
     return [remark.id for remark in remarks if isinstance(remark, Fact)]
 
 
-def arguments(remarks: Iterable[Remark], id_: str) -> list[dict[str, Any]]:
+def arguments(remarks: Iterable[object], id_: str) -> list[dict[str, Any]]:
     """The arguments of every fact with this id."""
     return [remark.arguments for remark in remarks if isinstance(remark, Fact) and remark.id == id_]
 

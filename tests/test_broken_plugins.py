@@ -10,6 +10,7 @@ import pytest
 from bakeoff.cli.listing import GROUPS, plugins
 from bakeoff.evaluation.measures import families
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.report.words import failure_words
 from bakeoff.running.environment import this_machine
 from bakeoff.running.runner import run
 from bakeoff.running.validation import examine
@@ -59,7 +60,10 @@ def test_it_costs_its_own_rows(tmp_path: Path) -> None:
     outcome = run(Lineup.read(write_lineup(tmp_path, native_files(), head=head, contenders=contenders)))
     assert [row.contender.label for row in outcome.ran] == ["store+faiss", "bm25"]
     assert {lost.contender.label for lost in outcome.not_run} == set(ROWS)
-    assert all("acme-parts 0.3" in lost.reason and CAUSE in lost.reason for lost in outcome.not_run)
+    assert all(
+        "acme-parts 0.3" in failure_words(lost.failure) and CAUSE in failure_words(lost.failure)
+        for lost in outcome.not_run
+    )
 
 
 @pytest.mark.usefixtures("broken")
@@ -75,7 +79,7 @@ def test_it_costs_its_own_lines(tmp_path: Path) -> None:
         shown = bakeoff("options", sort, "--json", cwd=tmp_path)
         (entry, *_) = [one for one in json.loads(shown.stdout) if one["name"] == "broken"]
         assert CAUSE in entry["about"]
-    assert [finding.trouble.endswith(CAUSE) for finding in examine(["broken"])] == [True]
+    assert [finding.failure.text.endswith(CAUSE) for finding in examine(["broken"]) if finding.failure] == [True]
 
 
 @pytest.mark.usefixtures("broken")

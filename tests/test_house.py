@@ -145,8 +145,10 @@ def test_a_match_over_known_values_has_an_end(module: str) -> None:
     """mypy holds assert_never at such an end against forgotten cases; without an end it can't."""
     matches = [node for node in ast.walk(ast.parse(MODULES[module].read_text("utf-8"))) if isinstance(node, ast.Match)]
     over_words = [node for node in matches if all(_compares_words(case.pattern) for case in node.cases[:-1])]
-    ends = [node.cases[-1].pattern for node in over_words]
-    assert all(isinstance(end, ast.MatchAs) and end.pattern is None for end in ends)
+    ends = [(node.cases[-1].pattern, ast.unparse(node.cases[-1].body[0])) for node in over_words]
+    assert all(
+        isinstance(end, ast.MatchAs) and end.pattern is None and does.startswith("assert_never(") for end, does in ends
+    )
 
 
 def test_registries_are_seen() -> None:

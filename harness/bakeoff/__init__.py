@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from bakeoff.core.task import Document, Query, Task
     from bakeoff.evaluation.measures import Measure
     from bakeoff.lineup.lineup import Lineup
-    from bakeoff.report.evaluation import evaluate
+    from bakeoff.report.evaluation import evaluate, load
     from bakeoff.results.compare import compare_results as compare
     from bakeoff.results.gate import gate
-    from bakeoff.results.result import load
     from bakeoff.results.save import save
     from bakeoff.results.score import score
     from bakeoff.running.runner import run
@@ -47,7 +46,7 @@ _PLACES = {
     "evaluate": "bakeoff.report.evaluation:evaluate",
     "run": "bakeoff.running.runner:run",
     "save": "bakeoff.results.save:save",
-    "load": "bakeoff.results.result:load",
+    "load": "bakeoff.report.evaluation:load",
     "score": "bakeoff.results.score:score",
     "compare": "bakeoff.results.compare:compare_results",
     "gate": "bakeoff.results.gate:gate",

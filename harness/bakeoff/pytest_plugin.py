@@ -44,6 +44,7 @@ class BakeoffFixture:
         from bakeoff.core.paths import vectors_folder
         from bakeoff.lineup.lineup import Lineup
         from bakeoff.report.gate import headline, reason
+        from bakeoff.report.words import words
         from bakeoff.results.gate import gate
         from bakeoff.results.result import load
         from bakeoff.results.save import save
@@ -62,7 +63,7 @@ class BakeoffFixture:
         old = load(kept[-1], "baseline")
         checked = gate(result, old, measure, max_drop, contenders, alpha=alpha, undecided=undecided)
         if checked.refused:
-            pytest.fail("can't be compared with the baseline: " + "; ".join(checked.refused), pytrace=False)
+            pytest.fail("can't be compared with the baseline: " + "; ".join(map(words, checked.refused)), pytrace=False)
         if checked.exit_code:
             failed = [
                 f"{check.contender}: {reason(checked, check)}" for check in checked.checks if checked.fails(check)

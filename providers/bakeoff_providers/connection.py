@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
 from bakeoff_providers.answers import Expected, expecting
-from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
+from bakeoff_providers.errors import BakeoffError, InputError, Unavailable, lack
 from bakeoff_providers.failures import failure
 from bakeoff_providers.keys import key_in
 from bakeoff_providers.needs import Needs, Plugin
@@ -87,7 +87,7 @@ class Connection(Plugin, ABC):
     def ready(self) -> None:
         """Checks this contender's own key, which `missing` can't see. Calls no server."""
         if reason := self._own_needs().missing():
-            raise Unavailable(f"{self.name}: {reason}")
+            raise Unavailable(reason, of=self.name)
 
     def _own_needs(self) -> Needs:
         """The needs given its options."""
@@ -113,7 +113,7 @@ class Connection(Plugin, ABC):
             if value := key_in(name):
                 return value
         if names:
-            raise Unavailable(f"{self.name}: {' or '.join(names)} is not set")
+            raise Unavailable(lack("key_unset", variables=names), of=self.name)
         return NO_KEY
 
     def _get_sdk(self) -> Any:
@@ -126,7 +126,7 @@ class Connection(Plugin, ABC):
                     self._sdk = self._connect(key)
                 except ImportError as error:
                     reason = replace(self._own_needs(), keys=()).missing() or f"{type(error).__name__}: {error}"
-                    raise Unavailable(f"{self.name}: {reason}") from None
+                    raise Unavailable(reason, of=self.name) from None
                 except Exception as error:
                     raise self._failure(error) from None
             return self._sdk
@@ -144,7 +144,7 @@ class Connection(Plugin, ABC):
         try:
             return in_time(call, self._timeout)
         except ImportError as error:
-            raise Unavailable(f"{self.name}: {error}") from None
+            raise Unavailable(str(error), of=self.name) from None
         except Exception as error:
             raise self._failure(error) from None
 

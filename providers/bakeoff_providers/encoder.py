@@ -17,7 +17,7 @@ import numpy as np
 from bakeoff_providers import weights
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, TokenBatch, Vectors
 from bakeoff_providers.bert_onnx import GRAPH_VERSION, Array, Bert, Precision, write_graph
-from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.errors import InputError, Unavailable, lack
 from bakeoff_providers.files import replacing
 from bakeoff_providers.needs import Needs
 from bakeoff_providers.options import Transport
@@ -164,7 +164,8 @@ class Encoder(Provider):
         graph = folder / f"graph-v{GRAPH_VERSION}-{self._sha[:12]}{kind}.onnx"
         if not graph.is_file():
             if not weights.is_right(self.name, self.weights_file):
-                raise Unavailable(f"the weights in {folder} are damaged; {weights.remedy(self.name)}")
+                command = weights.pull_command(self.name)
+                raise Unavailable(lack("weights_damaged", folder=str(folder), command=command))
             with replacing(graph) as part:
                 computed = msgspec.structs.replace(shape, precision=self.compute)
                 write_graph(self._read_weights(folder / self.weights_file), part, computed)

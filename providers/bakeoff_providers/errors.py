@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 _STEP = re.compile(r"\.?([^\s.\[\],]+)|\[(\d+)\]")
 _MORE = r"(?:\.[^\s.\[\],]+|\[\d+\])"
@@ -42,8 +44,74 @@ class InputError(BakeoffError):
         super().__init__(f"{where}: {problem}" if where else problem)
 
 
+LACKS = {
+    "key_unset": "{variables} is not set",
+    "key_unusable": "{variable} holds {sign}: no key has one",
+    "variable_unset": "{variable} is not set",
+    "server_unset": "needs a server: {variable} is not set",
+    "server_or_engine": "{variable} is not set; or install {install}",
+    "server_silent": "no server at {url}",
+    "server_stopped": "no server at {url}: run {command}",
+    "model_not_served": "{model} is not on the server at {url}: run {command}",
+    "package": "install {install}",
+    "weights": "run: {command}",
+    "weights_absent": "the weights of {model} are not in {folder}; run: {command}",
+    "weights_damaged": "the weights in {folder} are damaged; run: {command}",
+    "undeclared": "a line-up names {what}: {example}",
+}  # by id; results keep id and arguments
+
+
+class Missing(NamedTuple):
+    """One thing that is absent: an id of `LACKS` with its arguments."""
+
+    id: str
+    arguments: Mapping[str, str | Sequence[str]]
+
+    @property
+    def text(self) -> str:
+        """In words; of several names one would do."""
+        plain = {name: v if isinstance(v, str) else " or ".join(v) for name, v in self.arguments.items()}
+        return LACKS[self.id].format(**plain)
+
+
+class Lack(str):
+    """What keeps a plug-in from running here: a text that knows which facts it was made from."""
+
+    facts: tuple[Missing, ...]
+
+    def __new__(cls, *facts: Missing) -> Lack:
+        """With the words of all of them."""
+        made = super().__new__(cls, "; ".join(dict.fromkeys(missing.text for missing in facts)))
+        made.facts = facts
+        return made
+
+    def __reduce__(self) -> tuple[type[Lack], tuple[Missing, ...]]:
+        return Lack, self.facts
+
+
+def lack(id_: str, /, **arguments: str | Sequence[str]) -> Lack:
+    """One thing that is absent, with its arguments by name."""
+    return Lack(Missing(id_, arguments))
+
+
+def join_lacks(*reasons: str | None) -> str | None:
+    """All that is absent at once; a plug-in of another package may say it in words of its own."""
+    absent = [reason for reason in reasons if reason]
+    facts = [fact for reason in absent if isinstance(reason, Lack) for fact in reason.facts]
+    if len(facts) < len(absent):
+        return "; ".join(absent)
+    return Lack(*facts) if facts else None
+
+
 class Unavailable(BakeoffError):
-    """A contender can't run here (no key, library, weights or server). Only its row fails."""
+    """A contender can't run here (no key, library, weights or server). Only its row fails.
+
+    `facts` say what it lacks, where `reason` is a `Lack`; `of` is what lacks it.
+    """
+
+    def __init__(self, reason: str, *, of: str = "") -> None:
+        self.facts = reason.facts if isinstance(reason, Lack) else ()
+        super().__init__(f"{of}: {reason}" if of else str(reason))
 
 
 class BrokenPlugin(Unavailable):

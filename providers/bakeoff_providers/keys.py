@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from bakeoff_providers.errors import Unavailable
+from bakeoff_providers.errors import Lack, Unavailable, lack
 from bakeoff_providers.secrets import passwords_in, remember
 
 VARIABLE = re.compile(r"\$\{([A-Z][A-Z0-9_]*)\}")
@@ -72,10 +72,10 @@ def key_in(name: str) -> str:
     return value
 
 
-def missing_key(name: str) -> str | None:
-    """Why a variable holds no usable key, in words; None if it does. Never quotes the value."""
+def missing_key(name: str) -> Lack | None:
+    """Why a variable holds no usable key; None if it does. Never quotes the value."""
     value = os.environ.get(name, "").strip()
-    return _unusable(name, value) if value else f"{name} is not set"
+    return _unusable(name, value) if value else lack("variable_unset", variable=name)
 
 
 def fill_in(value: Any, *, secret: bool = True) -> Any:
@@ -98,23 +98,24 @@ def variables_in(value: Any) -> list[str]:
     return [name for entry in entries for name in variables_in(entry)]
 
 
-def missing_variables(value: Any) -> str | None:
-    """The variables in a value that are unset or unusable, in words."""
-    return "; ".join(dict.fromkeys(filter(None, map(missing_key, variables_in(value))))) or None
+def missing_variables(value: Any) -> Lack | None:
+    """The variables in a value that are unset or unusable."""
+    facts = [fact for reason in map(missing_key, dict.fromkeys(variables_in(value))) if reason for fact in reason.facts]
+    return Lack(*facts) if facts else None
 
 
 def _value_of(named: re.Match[str], *, secret: bool) -> str:
     if not (value := key_in(named[1])):
-        raise Unavailable(f"{named[1]} is not set")
+        raise Unavailable(lack("variable_unset", variable=named[1]))
     for hidden in {value} if secret else passwords_in(value):
         remember(hidden)
     return value if secret else os.environ[named[1]].strip("\r\n")  # a prompt may end in a space
 
 
-def _unusable(name: str, value: str) -> str | None:
+def _unusable(name: str, value: str) -> Lack | None:
     """A client would reject such a header and quote it in its error."""
     control = [character for character in value if unicodedata.category(character) == "Cc"]
     if not control:
         return None
-    what = "a line break" if set(control) & {"\r", "\n"} else "a control character"
-    return f"{name} holds {what}: no key has one"
+    sign = "a line break" if set(control) & {"\r", "\n"} else "a control character"
+    return lack("key_unusable", variable=name, sign=sign)

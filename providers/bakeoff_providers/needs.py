@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from bakeoff_providers.errors import Lack, join_lacks, lack
 from bakeoff_providers.keys import missing_key
 from bakeoff_providers.registry import importable, missing_modules
 
@@ -32,33 +33,34 @@ class Needs:
     running: bool = False
 
     def missing(self) -> str | None:
-        """What is missing, in words, all at once; None if nothing is. Makes no call."""
+        """What is missing, all at once; None if nothing is. Makes no call."""
         served = bool(self.server and os.environ.get(self.server))
-        absent = [self._missing_key(served), self._missing_package(served)]
-        if any(absent):
-            return "; ".join(filter(None, absent))
+        if absent := join_lacks(self._missing_key(served), self._missing_package(served)):
+            return absent
         if self.server and not (served or self.keys or self.engine):
-            return f"needs a server: {self.server} is not set"
+            return lack("server_unset", variable=self.server)
         if not served and missing_modules(self.engine, None):
-            install = f"install bakeoff[{self.engine_extra or self.extra}]"
-            return f"{self.server} is not set; or {install}" if self.engine_extra else install
+            install = f"bakeoff[{self.engine_extra or self.extra}]"
+            if self.engine_extra and self.server:
+                return lack("server_or_engine", variable=self.server, install=install)
+            return lack("package", install=install)
         if self.weights:
             from bakeoff_providers import weights
 
             if not weights.present(self.weights):
-                return weights.remedy(self.weights)
+                return lack("weights", command=weights.pull_command(self.weights))
         return self.note
 
-    def _missing_key(self, served: bool) -> str | None:
+    def _missing_key(self, served: bool) -> Lack | None:
         reasons = [] if served else [missing_key(name) for name in self.keys]
         if not reasons or not all(reasons):
             return None
-        absent = f"{' or '.join(self.keys)} is not set"
-        return next((reason for reason in reasons if reason and not reason.endswith("is not set")), absent)
+        unusable = (reason for reason in reasons if reason and reason.facts[0].id != "variable_unset")
+        return next(unusable, lack("key_unset", variables=self.keys))
 
-    def _missing_package(self, served: bool) -> str | None:
+    def _missing_package(self, served: bool) -> Lack | None:
         if self.either and not any(map(importable, self.either)):
-            return f"install bakeoff[{self.extra}]"
+            return lack("package", install=f"bakeoff[{self.extra}]")
         return missing_modules((*self.modules, *(self.client if served else ())), self.extra)
 
     def state(self) -> str:
@@ -80,5 +82,5 @@ class Plugin:
 
     @classmethod
     def missing(cls, **options: Any) -> str | None:
-        """What keeps it from running here, in words; None if nothing does. Makes no call."""
+        """What keeps it from running here, a `Lack` where that is known; None if nothing does. Makes no call."""
         return cls.needs(**options).missing()

@@ -11,7 +11,7 @@ from bakeoff_providers.answers import Expected, httpx_options
 from bakeoff_providers.base import ModelCard, Role
 from bakeoff_providers.cards import FREE, find_card
 from bakeoff_providers.connection import NO_KEY, Connection
-from bakeoff_providers.errors import CallFailed, Unavailable
+from bakeoff_providers.errors import CallFailed, Unavailable, lack
 from bakeoff_providers.hosted import Hosted, open_card
 from bakeoff_providers.needs import Needs
 
@@ -59,11 +59,12 @@ class OllamaServer(Connection):
         except Exception as error:
             failed = self._failure(error)
             if isinstance(failed, CallFailed) and failed.status is None:
-                raise Unavailable(f"no server at {self.public_url}: start ollama serve") from None
+                raise Unavailable(lack("server_stopped", url=self.public_url, command="ollama serve")) from None
             raise Unavailable(str(failed)) from None
         name = self.model
         if not {name, f"{name}:latest"} & set(served):
-            raise Unavailable(f"{name} is not on the server at {self.public_url}: run ollama pull {name}")
+            command = f"ollama pull {name}"
+            raise Unavailable(lack("model_not_served", model=name, url=self.public_url, command=command))
 
     def _connect(self, key: str) -> Any:
         import ollama

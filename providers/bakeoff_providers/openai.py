@@ -14,7 +14,7 @@ from bakeoff_providers.answers import Expected, IndexedRows, httpx_options, in_o
 from bakeoff_providers.base import ModelCard, Price, Role
 from bakeoff_providers.cards import price
 from bakeoff_providers.connection import Connection
-from bakeoff_providers.errors import CallFailed, Unavailable
+from bakeoff_providers.errors import CallFailed, Unavailable, lack
 from bakeoff_providers.hosted import Hosted, open_card
 from bakeoff_providers.needs import Needs
 
@@ -68,8 +68,8 @@ class OpenAIServer(Connection):
         except Exception as error:
             failed = self._failure(error)
             if isinstance(failed, CallFailed) and (failed.status is None or failed.status in (401, 403)):
-                reason = f"no server at {self.public_url}" if failed.status is None else str(failed)
-                raise Unavailable(f"{self.name}: {reason}") from None
+                reason = lack("server_silent", url=self.public_url) if failed.status is None else str(failed)
+                raise Unavailable(reason, of=self.name) from None
 
     def _connect(self, key: str) -> Any:
         import openai

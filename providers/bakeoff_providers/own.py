@@ -12,7 +12,7 @@ import numpy as np
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors
 from bakeoff_providers.cards import FREE, override_card
 from bakeoff_providers.code import code_identity, load_from_file
-from bakeoff_providers.errors import EmbeddingFailed, InputError
+from bakeoff_providers.errors import EmbeddingFailed, InputError, lack
 from bakeoff_providers.keys import (
     fill_in,
     find_secret,
@@ -91,7 +91,9 @@ class Own(Provider):
     def needs(cls, **options: Any) -> Needs:
         """Only a line-up can name the function."""
         return Needs(
-            note=None if options.get("file") else 'a line-up names the function: provider = "file:mine.py:embed"'
+            note=None
+            if options.get("file")
+            else lack("undeclared", what="the function", example='provider = "file:mine.py:embed"')
         )
 
     @classmethod

@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from bakeoff_providers.errors import BakeoffError, BrokenPlugin, InputError, Unavailable, is_panic
+from bakeoff_providers.errors import BakeoffError, BrokenPlugin, InputError, Lack, Unavailable, is_panic, lack
 from bakeoff_providers.secrets import scrub
 from bakeoff_providers.stopping import ends_run
 
@@ -48,11 +48,11 @@ def _question(name: str, known: Mapping[str, str], alike: float = 0.5) -> str:
     return f"did you mean {known[close[0]]!r}?" if close else ""
 
 
-def missing_modules(modules: tuple[str, ...], extra: str | None) -> str | None:
+def missing_modules(modules: tuple[str, ...], extra: str | None) -> Lack | None:
     """The install command that would make these importable; None if they all are. Imports nothing."""
     if all(map(importable, modules)):
         return None
-    return f"install bakeoff[{extra}]" if extra else f"install {' '.join(modules)}"
+    return lack("package", install=f"bakeoff[{extra}]" if extra else " ".join(modules))
 
 
 def importable(module: str) -> bool:

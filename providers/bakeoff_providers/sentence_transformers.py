@@ -160,7 +160,7 @@ class SentenceTransformers(Provider):
 
     def _load(self) -> Any:
         if reason := missing_modules(self.modules, self.extra):
-            raise Unavailable(f"{self.name}: {reason}")
+            raise Unavailable(reason, of=self.name)
         library: Any = import_module("sentence_transformers")
         try:
             model = library.SentenceTransformer(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from bakeoff_providers import weights
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role, Vectors
-from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.errors import InputError, Unavailable, lack
 from bakeoff_providers.needs import Needs
 from bakeoff_providers.shared_options import OneModel
 
@@ -93,7 +93,8 @@ class UniversalSentenceEncoder(Provider):
         """From .npz without pickles. It is hashed first, as damage would go unnoticed."""
         folder = weights.locate(self.name)
         if not weights.is_right(self.name, "weights.npz"):
-            raise Unavailable(f"the weights in {folder} are damaged; {weights.remedy(self.name)}")
+            command = weights.pull_command(self.name)
+            raise Unavailable(lack("weights_damaged", folder=str(folder), command=command))
         with np.load(folder / "weights.npz", allow_pickle=False) as arrays:
             return _Network({name: arrays[name] for name in arrays.files})
 

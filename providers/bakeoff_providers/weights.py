@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.errors import InputError, Unavailable, lack
 from bakeoff_providers.files import draft_of, replacing, writing
 from bakeoff_providers.registry import nearest
 
@@ -120,7 +120,7 @@ def pull_command(name: str) -> str:
 def locate(name: str) -> Path:
     """The folder with all files, or Unavailable with the download command."""
     if not present(name):
-        raise Unavailable(f"the weights of {name} are not in {folder(name)}; {remedy(name)}")
+        raise Unavailable(lack("weights_absent", model=name, folder=str(folder(name)), command=pull_command(name)))
     return folder(name)
 
 

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 from bakeoff.cli.main import app
-from bakeoff.core.facts import Remark
+from bakeoff.core.facts import Fact
 from bakeoff.core.task import Document
 from bakeoff.embedding.chunking import ContenderChunking, contender_chunks
 from bakeoff.embedding.preflight import too_long
@@ -21,6 +21,7 @@ from bakeoff.report.verdict_words import further_sentences
 from bakeoff.results.summary import summarise
 from bakeoff.running.runner import Settings, run
 from bakeoff.running.stages import Scored
+from bakeoff.systems.base import NotRun
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role
 from typer.testing import CliRunner
@@ -43,7 +44,7 @@ HARD = {  # few characters per token, in one way or another
     6: ("Short", "sailing lake"),
 }
 GRADES = {"q1": {"1": 1}}
-Asked = tuple[Scored, list[Remark]]
+Asked = tuple[Scored, list[Fact | NotRun]]
 
 
 def row_of(folder: Path, contender: str, chunking: str = "") -> Asked:
@@ -54,7 +55,7 @@ def row_of(folder: Path, contender: str, chunking: str = "") -> Asked:
         head='measures = ["mrr"]\nrounds = 1',
         contenders=f'[[contender]]\n{contender}\nstore = "faiss"\n{chunking}\n',
     )
-    said: list[Remark] = []
+    said: list[Fact | NotRun] = []
     outcome = run(Lineup.read(file), Settings(notice=said.append))
     assert outcome.not_run == []
     return outcome.ran[0], said
@@ -66,7 +67,7 @@ def truncated(row: Scored) -> int:
     return row.search.embedding.usage[Role.DOCUMENT].truncated
 
 
-def advice_of(said: list[Remark]) -> str:
+def advice_of(said: list[Fact | NotRun]) -> str:
     (cut,) = arguments(said, "too_long")
     return f'chunking = {{ strategy = "recursive", size = {cut["chunk_size"]}, unit = "{cut["chunk_unit"]}" }}'
 
@@ -116,7 +117,7 @@ class Late(Provider):
 def test_advice_where_only_the_model_can_tell() -> None:
     corpus = {str(number): {"title": title, "text": text} for number, (title, text) in HARD.items()}
     task = {"corpus": corpus, "queries": {"q1": "ships"}, "qrels": GRADES}
-    said: list[Remark] = []
+    said: list[Fact | NotRun] = []
     run(lineup_of({"late": Late()}, task, measures=["mrr"], rounds=1), Settings(notice=said.append))
     (cut,) = arguments(said, "too_long")
     assert (cut["long"], cut["texts"], cut["tokens"], cut["estimated"]) == (5, 6, 100, False)

@@ -154,7 +154,7 @@ def test_validate_refuses_two_rows_that_would_share_vectors(
 ) -> None:
     lineup = _lineup(tmp_path, provider, one, other)
     first, second = check_rows(lineup, load_task(lineup.task, tmp_path))
-    assert first.wrong == ""
-    assert bool(second.wrong) == refused
-    if refused:
-        assert all(fact in second.wrong for fact in ("salt", "7", "31", "a+faiss"))
+    assert first.failure is None
+    assert second.wrong == refused
+    if second.failure:
+        assert all(fact in second.failure.text for fact in ("salt", "7", "31", "a+faiss"))

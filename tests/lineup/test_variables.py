@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from bakeoff.core.task import Task
 from bakeoff.lineup.lineup import Lineup, lineup_text
+from bakeoff.report.words import failure_words
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
 from bakeoff.systems.dense import Dense
@@ -117,7 +118,7 @@ def test_one_that_is_not_set_costs_its_row(tmp_path: Path, entry: str, label: st
     assert [row.contender.label for row in outcome.ran] == ["fake+faiss"]
     (lost,) = outcome.not_run
     assert lost.contender.label == label
-    says(lost.reason, name)
+    says(failure_words(lost.failure), name)
 
     code, out, err = bakeoff(tmp_path, "run", "lineup.toml", "--dry-run")
     assert code == 0, err
@@ -134,8 +135,9 @@ def test_a_result_with_such_a_row_is_written_whole(tmp_path: Path) -> None:
     assert code == 0, err
     (folder,) = (tmp_path / "results").iterdir()
     rows = json.loads((folder / "metrics_summary.json").read_text(encoding="utf-8"))["rows"]
-    lost = {row["label"]: row["not_run"]["text"].split()[0] for row in rows if row.get("not_run")}
-    assert lost == {"MODEL+faiss": "MODEL", "MODEL+chroma": "MODEL", "words": "WHO"}
+    lost = {row["label"]: row["not_run"]["lacks"][0] for row in rows if row.get("not_run")}
+    unset = {name: {"id": "variable_unset", "arguments": {"variable": name}} for name in ("MODEL", "WHO")}
+    assert lost == dict.fromkeys(("MODEL+faiss", "MODEL+chroma"), unset["MODEL"]) | {"words": unset["WHO"]}
 
 
 def test_a_key_beside_one_that_is_not_set_is_refused_as_everywhere(tmp_path: Path) -> None:
@@ -159,7 +161,7 @@ def test_one_that_is_not_set_costs_a_row_that_is_made_of_others(tmp_path: Path, 
     assert [row.contender.label for row in outcome.ran] == ["fake+faiss", "bm25"]
     (lost,) = outcome.not_run
     assert lost.contender.label == label
-    says(lost.reason, name)
+    says(failure_words(lost.failure), name)
 
 
 def test_two_that_are_not_set_are_said_at_once(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bakeoff.core.facts import Argument, Failure, fact
 from bakeoff.core.figures import OwnColumn, PairedDifference, Percentiles
 from bakeoff.core.machine import Machine
 from bakeoff.results.schema import (
@@ -71,9 +72,13 @@ def baseline(label: str, mean: float) -> Row:
     return Row(label=label, row_type="baseline", measures={measure: Value(mean) for measure in MEASURES})
 
 
-def lost(label: str, reason: Any) -> Row:
+def lacking(id_: str, **arguments: Argument) -> Failure:
+    return Failure(kind="unavailable", error="Unavailable", lacks=[fact(id_, **arguments)])
+
+
+def lost(label: str, failure: Failure) -> Row:
     name, _, store = label.partition("+")
-    return Row(label=label, row_type="dense", provider=name, store=store, not_run=reason)
+    return Row(label=label, row_type="dense", provider=name, store=store, not_run=failure)
 
 
 def in_two_stores(name: str, mean: float, embed: float, faiss: float = 0.04, chroma: float = 0.9) -> list[Row]:
@@ -193,9 +198,12 @@ def verdict(rows: Sequence[Row], situation: Any, action: Any, take: str | None, 
 
 
 KEYS = [
-    lost(f"{name}+{store}", "OPENAI_API_KEY is not set") for name in ("openai",) for store in ("faiss", "chroma", "x")
+    lost(f"openai+{store}", lacking("key_unset", variables=["OPENAI_API_KEY"])) for store in ("faiss", "chroma", "x")
 ]
-SERVERS = [lost(f"nomic+{store}", "no server at 127.0.0.1:11434: start ollama serve") for store in ("faiss", "chroma")]
+SERVERS = [
+    lost(f"nomic+{store}", lacking("server_stopped", url="http://127.0.0.1:11434", command="ollama serve"))
+    for store in ("faiss", "chroma")
+]
 
 
 def pair(a: str, b: str, difference: float, low: float, high: float) -> PairedDifference:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from bakeoff.core.facts import Failure
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report import page_data, render
 from bakeoff.report.charts import pictures
@@ -198,7 +199,7 @@ def test_csv_and_json_hold_the_unrounded_figures(result: tuple[Summary, Detailed
     assert [row["contender"] for row in read] == [row["contender"] for row in matrix_table(summary)]
     best = next(row for row in summary.rows if row.label == read[0]["contender"])
     assert float(read[0]["ndcg@10"]) == best.measures["ndcg@10"].mean
-    assert read[-1]["not_run"] == "VOYAGE_API_KEY is not set"
+    assert read[-1]["not_run"] == "key_unset"
     parsed = json.loads(json_bytes(summary))
     assert parsed["rows"][0]["ndcg@10"] == best.measures["ndcg@10"].mean
     assert parsed["format"] == 2
@@ -215,7 +216,10 @@ def test_a_formula_in_a_csv_is_only_text(result: tuple[Summary, Detailed]) -> No
 
 def test_latex_escapes_and_keeps_its_columns(result: tuple[Summary, Detailed]) -> None:
     reason = "50% of A_B & #1 {x} \\ ~^$"
-    rows = [msgspec.structs.replace(row, not_run=reason) if row.not_run else row for row in result[0].rows]
+    rows = [
+        msgspec.structs.replace(row, not_run=Failure(kind="failed", error="Own", text=reason)) if row.not_run else row
+        for row in result[0].rows
+    ]
     summary = msgspec.structs.replace(result[0], rows=rows)
     text = latex(summary)
     assert r"50\% of A\_B \& \#1 \{x\} \textbackslash{} \textasciitilde{}\textasciicircum{}\$" in text

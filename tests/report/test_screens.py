@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from bakeoff.core.facts import Section
+from bakeoff.core.facts import Section, TableCell, column, fact
 from bakeoff.core.figures import Percentiles
 from bakeoff.report import task_table as tasks_report
 from bakeoff.report.console import Screen, console
@@ -83,12 +83,20 @@ def tasks_screen(width: int) -> str:
 
 def second_stage_screen(summary: Summary, width: int) -> str:
     """What a reranker adds to a result: its own column of times, and its table."""
-    added = [["granite+faiss+cohere-rerank-v3.5", "0.647", "0.651", "+0.004", "0.87", "140.12", "+0.00003"]]
+    added: list[list[TableCell]] = [["granite+faiss+cohere-rerank-v3.5", 0.647, 0.651, 0.004, 0.87, 140.12, 0.00003]]
     section = Section(
-        title="What the second stage added (NDCG@10)",
-        head=["Row", "first stage", "reranked", "gain", "p", "stage p50 ms", "gain per ms"],
+        title=fact("second_stage", measure="NDCG@10"),
+        head=[
+            column("row"),
+            column("first_stage", "fixed"),
+            column("reranked", "fixed"),
+            column("gain", "fixed", signed=True),
+            column("p", "significant", 2),
+            column("stage_p50", "fixed", 2, unit="ms"),
+            column("gain_per_ms", "fixed", 5, signed=True),
+        ],
         rows=added,
-        notes=["p is that of the paired test of the two rows, not corrected for the other rows of the matrix."],
+        notes=[fact("uncorrected_p")],
     )
     best = summary.verdict.leader
     rows = [
@@ -131,7 +139,7 @@ def test_no_line_is_too_long_and_no_cell_is_broken(summary: Summary, width: int)
 
 def test_the_verdict_is_first_then_the_matrix_then_the_details(summary: Summary) -> None:
     shown = screen(summary, 200)
-    places = [shown.index(words) for words in ("leads on", "Best so far:", "Model ", "★ leads", "the index lost")]
+    places = [shown.index(words) for words in ("leads on", "Best so far:", "Model ", "★ leads", "exact search")]
     assert places == sorted(places)
 
 
@@ -247,8 +255,9 @@ def test_every_line_about_ones_own_files_fits_80_columns(
 def test_notices_and_the_word_at_an_interruption_fit_a_terminal() -> None:
     """At a terminal of 80 columns; a log, which is no terminal, keeps each in one line."""
     script = (
-        "from bakeoff.cli import shared_options, signals\n"
-        "shared_options.warn('word ' * 30)\nshared_options.notice('word ' * 30)\nsignals.leave(0, signals.message())\n"
+        "from bakeoff.cli import shared_options, signals\nfrom bakeoff.core.facts import quote\n"
+        "shared_options.warn(quote('word ' * 30))\nshared_options.notice('word ' * 30)\n"
+        "signals.leave(0, signals.message())\n"
     )
     environment = os.environ | {"COLUMNS": "80", "PYTHONPATH": f"{ROOT / 'harness'}:{ROOT / 'providers'}"}
     reader, writer = pty.openpty()

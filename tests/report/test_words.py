@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from bakeoff.core.extensions import collect_entries, load_place
-from bakeoff.core.facts import Fact, Section, TableCell, TableColumn, column, fact
+from bakeoff.core.facts import Fact, Section, TableCell, TableColumn, column, fact, quote
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report.sections import text_table
 from bakeoff.report.words import WORDS, Words, words
@@ -100,8 +100,8 @@ def test_a_fact_without_words_or_with_other_arguments_shows_what_it_has(id_: str
 
 
 def test_texts_are_shown_as_they_are() -> None:
-    assert words("100% {of} them") == "100% {of} them"
-    assert words(fact("will_not_run", label="{0}", reason="{reason!r}")) == "{0} will not run: {reason!r}"
+    assert words(quote("100% {of} them")) == "100% {of} them"
+    assert words(fact("language", name="{0}", queries="{reason!r}")) == "{0} ({reason!r})"
 
 
 def test_numbers_are_shown_as_their_columns_want_them() -> None:
@@ -114,19 +114,20 @@ def test_numbers_are_shown_as_their_columns_want_them() -> None:
         ["a", 0.0625, 0.00123, 1234.5, 0.1234, 12345, [0.25, 0.125], [0.5, 0.25], fact("gain")],
         ["b", -0.5, 0.5, None, 1.0, 7, 0.25, [1.0], "as it is"],
     ]
-    table = text_table(Section(title="T", head=heads, rows=rows))
+    table = text_table(Section(title=quote("T"), head=heads, rows=rows))
     assert table.heads[3] == "stage p50 ms"
     assert table.heads[8] == "{name}"
     assert table.rows == [
         ["a", "+0.062", "0.0012", "1,234.50", "12.3%", "12,345", "0.2±0.1", "0.5 : 0.25", "gain"],
-        ["b", "-0.500", "0.5", "–", "100.0%", "7", "0.2", "1", "as it is"],
+        ["b", "−0.500", "0.5", "–", "100.0%", "7", "0.2", "1", "as it is"],
     ]
 
 
 def test_a_section_of_the_old_format_is_shown_as_it_was() -> None:
-    old = Section(title="Old", head=["Row", "gain"], rows=[["a", "+0.100"]], notes=["as it was"])
-    table = text_table(old)
-    assert (table.title, table.heads, table.rows, table.notes) == ("Old", old.head, old.rows, old.notes)
+    heads = [TableColumn(head="Row"), TableColumn(head="gain")]
+    table = text_table(Section(title=quote("Old"), head=heads, rows=[["a", "+0.100"]], notes=[quote("as it was")]))
+    assert (table.title, table.heads) == ("Old", ["Row", "gain"])
+    assert (table.rows, table.notes) == ([["a", "+0.100"]], ["as it was"])
 
 
 def test_a_result_holds_facts_and_no_sentence(tmp_path: Path) -> None:
@@ -144,7 +145,11 @@ def test_a_result_holds_facts_and_no_sentence(tmp_path: Path) -> None:
     assert remarks
     assert [one for one in remarks if isinstance(one, str)] == []
     (lost,) = [row["not_run"] for row in rows if row["not_run"]]
-    assert (lost["kind"], lost["error"]) == ("unavailable", "Unavailable")
+    assert lost == {
+        "kind": "unavailable",
+        "error": "Unavailable",
+        "lacks": [{"id": "key_unset", "arguments": {"variables": ["VOYAGE_API_KEY"]}}],
+    }
     (table,) = own
     assert table["title"]["id"] == "second_stage"
     assert [type(cell) for cell in table["rows"][0]] == [str, *[float] * 6]

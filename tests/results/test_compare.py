@@ -11,13 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
+import msgspec
 import numpy as np
 import pytest
 from bakeoff.cli.main import app
+from bakeoff.core.facts import fact
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report.gate import junit
-from bakeoff.results.compare import compare_results, read_results
+from bakeoff.results.compare import NotComparable, compare_results, read_results
 from bakeoff.results.gate import _finds, gate
 from bakeoff.results.result import Result
 from bakeoff.results.save import save
@@ -30,6 +32,7 @@ from typer.testing import CliRunner
 
 from tests import terminal
 from tests.errors import refuses
+from tests.facts import ids
 from tests.terminal import bakeoff
 
 VERBS = ["walk", "jump", "paint", "cook", "sail", "climb", "plant", "build", "melt", "sort", "fish", "kick"]
@@ -136,7 +139,9 @@ def test_a_contender_is_called_in_results_as_it_is_in_a_line_up(make: Make) -> N
         "words",
         "tfidf+faiss",
     ]
-    assert "has no contender 'tfidff'" in gate(new, old, NDCG, contenders=["tfidff"]).refused[0]
+    (lost,) = gate(new, old, NDCG, contenders=["tfidff"]).refused
+    assert lost.id == "no_scores"
+    assert "'tfidff'" in str(lost.arguments["problem"])
 
 
 def test_rows_that_only_one_result_has_are_named(make: Make) -> None:
@@ -144,18 +149,19 @@ def test_rows_that_only_one_result_has_are_named(make: Make) -> None:
         return f'[[contender]]\nranker = "bm25"\nlabel = "{label}"\n'
 
     old, new = make("old", "none", more=row("gone") + row("also-gone")), make("new", "english", more=row("added"))
-    sentences = [
-        "Not compared: gone and also-gone, which only old has.",
-        "Not compared: added, which only new has.",
+    alone = [
+        fact("not_compared", labels=["gone", "also-gone"], result="old"),
+        fact("not_compared", labels=["added"], result="new"),
     ]
-    assert compare_results(_read(old, new), NDCG).unmatched == sentences
-    assert compare_results(_read(old, new), NDCG, ["bm25"]).unmatched == sentences  # all are bm25s
+    assert compare_results(_read(old, new), NDCG).unmatched == alone
+    assert compare_results(_read(old, new), NDCG, ["bm25"]).unmatched == alone  # all are bm25s
     out = " ".join(bakeoff("compare", str(old), str(new), cwd=old).stdout.split())
-    assert out.startswith("A = old B = new 1 of 1 contender changed on NDCG@10")
-    assert "Not compared: gone and also-gone, which only A has. Not compared: added, which only B has." in out
+    assert "A = old B = new" in out
+    assert "NDCG@10" in out[: out.index("A = old")]  # the conclusion is first
+    assert [("Not compared" in out, name in out) for name in ("gone", "also-gone", "added")] == [(True, True)] * 3
     assert "bm25 (B) against bm25 (A), largest differences" in out or "bm25 (A) against bm25 (B), largest" in out
     done = bakeoff("compare", str(old), str(new), "--format", "json", cwd=old)
-    assert json.loads(done.stdout)["unmatched"] == sentences
+    assert json.loads(done.stdout)["unmatched"] == msgspec.to_builtins(alone)
 
 
 def test_long_names_of_results_fit_a_narrow_screen(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,13 +193,15 @@ def test_a_measure_that_was_not_stored_comes_from_the_rankings(make: Make) -> No
 
 def test_other_judgments_and_other_queries_can_not_be_compared(make: Make) -> None:
     old, graded, asked = make("old", "none"), make("graded", "none", grade=2), make("asked", "none", inflected=3)
-    with refuses(InputError, "old", "12 queries", file="graded"):
+    with refuses(NotComparable, "old", file="graded") as caught:
         compare_results(_read(old, graded), NDCG)
-    with refuses(InputError, "'q03'", file="asked"):
+    assert [(reason.id, reason.arguments["count"]) for reason in caught.value.reasons] == [("other_grades", 12)]
+    with refuses(NotComparable, "old", file="asked") as caught:
         compare_results(_read(old, asked), NDCG)
+    assert "q03" in {reason.arguments["example"] for reason in caught.value.reasons}
     refused = gate(*_two(asked, old), NDCG, 0.02)
     assert refused.exit_code == 2
-    assert "other queries" in refused.refused[0]
+    assert "other_query_texts" in ids(refused.refused)
 
 
 class TestGate:
@@ -313,11 +321,9 @@ class TestGate:
         new, old = _read(make("new", "english", label="other"), make("old", "english"))
         verdict = gate(new, old, NDCG, 0.02)
         assert verdict.exit_code == 2
-        assert "new: has no contender 'bm25'" in verdict.refused[0]
-        assert verdict.refused[0].endswith(
-            "; the baseline is old: --contender NAME checks one alone, --contender NEW=OLD one that the baseline "
-            "calls otherwise, --baseline names another result"
-        )
+        (lost,) = verdict.refused
+        assert (lost.id, lost.arguments["file"]) == ("no_scores", "new")
+        assert "'bm25'" in str(lost.arguments["problem"])
         renamed = gate(new, old, NDCG, 0.02, ["other=bm25"])
         assert renamed.exit_code == 0
         assert [check.contender for check in renamed.checks] == ["other"]

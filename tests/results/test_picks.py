@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from bakeoff.core.facts import Failure, fact
 from bakeoff.core.figures import Percentiles
 from bakeoff.results.picks import Limits, choose, is_within, picks_of, quickest
 from bakeoff.results.schema import Cost, Kept, Latency, Pick, Row, Standing, Value, Verdict
@@ -31,7 +32,7 @@ def row(
         local=local,
         baseline=baseline,
         measures={"ndcg@10": Value(mean)},
-        latency=Latency(embed=NONE, search=NONE, total=Percentiles(60, ms, ms), doubts=list(doubts)),
+        latency=Latency(embed=NONE, search=NONE, total=Percentiles(60, ms, ms), doubts=list(map(fact, doubts))),
         cost=Cost(usd=usd, usd_per_million_documents=usd, usd_per_thousand_queries=queries),
         index_bytes=None if mb is None else int(mb * 1e6),
     )
@@ -47,7 +48,7 @@ ROWS = [
     row("large", 0.78, 90.0, 0.0, 4.0),
     row("small", 0.70, 9.0, 0.0, 1.5),
     row("words", 0.40, 0.5, 0.0, None),
-    Row(label="lost", row_type="dense", not_run="no key"),
+    Row(label="lost", row_type="dense", not_run=Failure(kind="unavailable", error="Unavailable")),
     Row(label="oracle", row_type="baseline", baseline=True, measures={"ndcg@10": Value(1.0)}),
 ]
 STANDINGS = {"hosted": standing(), "large": standing(), "small": standing(0.05, 0.2), "words": standing(0.3, None)}

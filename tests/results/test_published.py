@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from bakeoff.core.facts import Failure, quote
 from bakeoff.core.figures import Timing
 from bakeoff.core.machine import Machine
 from bakeoff.results import schema
@@ -47,13 +48,13 @@ def _summary(said: str = "", command: str = "bakeoff run") -> schema.Summary:
                 label="mine+pgvector", row_type="dense", store="pgvector", measures={"recall@10": schema.Value(FIGURE)}
             ),
             schema.Row(label="random", row_type="baseline", measures={"recall@10": schema.Value(FIGURE)}),
-            schema.Row(label="lost", row_type="retriever", not_run=said),
+            schema.Row(label="lost", row_type="retriever", not_run=Failure(kind="failed", error="Own", text=said)),
         ],
         verdict=schema.Verdict(
             measure="recall@10", leader="mine+pgvector", best_set=["mine+pgvector"], situation="not settled",
             action="take for now", take="mine+pgvector", standings={"mine+pgvector": standing},
         ),
-        warnings=[said],
+        warnings=[quote(said)],
         command=command,
     )  # fmt: skip
 
@@ -109,7 +110,7 @@ def test_a_secret_is_struck_out_of_every_text(tmp_path: Path, monkeypatch: pytes
         left = [text for text in _texts(json.loads((folder / name).read_bytes())) if secret in text]
         assert [text for text in left if text not in ("00000000", "0" * 32)] == []
     summary, detailed = schema.read_summary(folder), schema.read_detailed(folder)
-    assert summary.rows[2].not_run == "refused *** twice"
+    assert summary.rows[2].not_run == Failure(kind="failed", error="Own", text="refused *** twice")
     assert summary.lineup["contenders"][0]["options"] == {"name": "refused *** twice"}
     assert summary.lineup["contenders"][1]["retriever"]["headers"] == {"Authorization": "refused *** twice"}
     assert detailed.queries["a"].text == "where is refused *** twice"

@@ -11,6 +11,7 @@ import msgspec
 import pandas as pd
 import polars as pl
 import pytest
+from bakeoff.core.facts import Failure, fact
 from bakeoff.core.figures import Timing
 from bakeoff.core.machine import Machine
 from bakeoff.results import schema
@@ -20,6 +21,7 @@ from bakeoff_providers.errors import InputError, Unavailable
 from tests.errors import refuses
 
 NDCG = 1 / math.log2(3)  # the only relevant document is second
+NO_KEY = Failure(kind="unavailable", error="Unavailable", lacks=[fact("key_unset", variables=["OPENAI_API_KEY"])])
 
 
 def _answer(*ids: str, ndcg: float) -> schema.QueryResult:
@@ -36,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
         schema.Row(label=label, row_type=kind, measures={"ndcg@10": schema.Value(mean=ndcg[label])})
         for label, kind in (("low", "dense"), ("high", "dense"), ("oracle", "baseline"))
     ]
-    rows.append(schema.Row(label="lost", row_type="dense", not_run="OPENAI_API_KEY is not set"))
+    rows.append(schema.Row(label="lost", row_type="dense", not_run=NO_KEY))
     summary = schema.Summary(
         name="small",
         started="2026-01-01T00:00:00+00:00",
@@ -78,7 +80,7 @@ def test_the_matrix_has_one_record_per_row_the_best_first(folder: Path) -> None:
         ("high", 1.0, None),
         ("low", NDCG, None),
         ("oracle", 1.0, None),
-        ("lost", None, "OPENAI_API_KEY is not set"),
+        ("lost", None, "key_unset"),
     ]
 
 
@@ -95,7 +97,7 @@ def test_values_of_a_measure_that_was_not_stored_come_from_the_rankings(folder: 
     assert result.values("low", "mrr").tolist() == [0.5]
     with refuses(InputError, "2", file="result"):
         result.values("low", "p@5")
-    with refuses(InputError, "OPENAI_API_KEY", file="result"):
+    with refuses(InputError, "lost", file="result"):
         result.values("lost")
     with pytest.raises(InputError) as wrong:
         result.values("hihg")

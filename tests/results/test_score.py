@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import pytrec_eval
+from bakeoff.core.facts import fact
 from bakeoff.core.ranking import make_ranking
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report.scores import as_csv, as_json
@@ -40,10 +41,11 @@ def test_means_are_over_every_judged_query() -> None:
     assert scored.best[NDCG] == ["good", "poor"]  # three queries tell nothing apart
     (pair,) = scored.pairs[NDCG]
     assert (pair.wins, pair.ties, pair.losses) == (2, 1, 0)
-    notes = " ".join(scored.notes)
-    assert "poor lacks 2 of 3 queries (q2, q3), which score 0" in notes
-    assert "poor has 1 query without judgments (q9), which is not scored" in notes
-    assert "no document is relevant for 1 query (q3)" in notes
+    assert scored.notes == [
+        fact("run_lacks", run="poor", count=2, named=["q2", "q3"], of=3),
+        fact("run_unjudged", run="poor", count=1, named=["q9"]),
+        fact("nothing_relevant", count=1, queries=["q3"]),
+    ]
 
 
 class Meeting(dict[str, dict[str, float]]):
@@ -71,7 +73,7 @@ def test_answered_averages_as_trec_eval_does_by_default() -> None:
     scored = score(QRELS, {"good": GOOD, "poor": POOR}, [NDCG], answered=True)
     assert scored.queries == ["q1"]
     assert scored.mean("poor", NDCG) == pytest.approx(1 / np.log2(3))
-    assert "2 of 3 judged queries are left out" in scored.notes[0]
+    assert scored.notes[0] == fact("left_out", queries=2, judged=3)
 
 
 def test_rel_moves_the_threshold() -> None:

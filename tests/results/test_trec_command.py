@@ -88,7 +88,7 @@ def test_heads_say_the_cut_and_the_threshold(result: Path) -> None:
     summary: Summary = read_summary(result)
     heads = [column.name for column in columns(summary)]
     assert {"Recall (top 4)", "MAP (top 4)", "NDCG (top 4)", "MRR (top 4)", "MRR@2", "Precision@3"} <= set(heads)
-    assert "relevant from grade 2 on" in headline(summary)
+    assert "grade ≥ 2" in headline(summary)
     text = markdown(summary)
-    assert "relevant from grade 2 on" in text
+    assert "grade ≥ 2" in text
     assert f"    {summary.trec_eval[0]}" in text

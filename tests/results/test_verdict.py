@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 from bakeoff.core.arrays import Values
+from bakeoff.core.facts import Failure
 from bakeoff.core.figures import Percentiles
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.schema import Bounds, Cost, Latency, PossibleWinner, Row, Situation, Value, Verdict
@@ -93,7 +94,12 @@ def test_rows_that_score_alike_are_one_row() -> None:
 
 
 def test_nothing_ran_and_one_row() -> None:
-    assert _decide({}, [Row(label="lost", row_type="dense", not_run="no key")]).situation == "nothing ran"
+    assert (
+        _decide(
+            {}, [Row(label="lost", row_type="dense", not_run=Failure(kind="unavailable", error="Unavailable"))]
+        ).situation
+        == "nothing ran"
+    )
     alone = _decide({"good": BASE})
     assert (alone.situation, alone.action, alone.take, alone.picks) == ("one row", "none", None, [])
     assert not_comparable(NDCG, "labels by row").without_verdict == "labels by row"

@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from bakeoff.core.facts import Failure, Remark, fact
+from bakeoff.core.facts import Fact, Failure, fact
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.report.words import failure_words
 from bakeoff.results.save import save
 from bakeoff.results.schema import read_summary
 from bakeoff.running.runner import Outcome, Settings, run
@@ -22,7 +23,6 @@ from bakeoff_providers import PROVIDERS, stopping
 from bakeoff_providers.errors import InputError
 
 from tests.errors import refuses, says
-from tests.facts import arguments
 from tests.native_task import native_files, write_lineup
 
 GOOD = '[[contender]]\nranker = "bm25"\n[[contender]]\nprovider = "fake"\nstore = "faiss"\n'
@@ -46,7 +46,7 @@ def _reason(outcome: Outcome) -> str:
     """The one row that is lost; the others ran."""
     assert [row.contender.label for row in outcome.ran] == ["bm25", "fake+faiss"]
     (lost,) = outcome.not_run
-    return lost.reason
+    return failure_words(lost.failure)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_provider_that_misbehaves_costs_its_row(tmp_path: Path, how: str, said
 
 def test_a_provider_that_fails_is_not_asked_again_for_its_second_store(tmp_path: Path) -> None:
     outcome = run(_lineup(tmp_path, '[[contender]]\nprovider = "bad"\nstore = ["faiss", "chroma"]\n'))
-    assert [row.reason for row in outcome.not_run] == ["LibraryError: the connection was lost"] * 2
+    assert [failure_words(row.failure) for row in outcome.not_run] == ["LibraryError: the connection was lost"] * 2
 
 
 def test_a_fusion_fails_with_the_part_that_fails_when_it_is_asked(tmp_path: Path) -> None:
@@ -149,10 +149,10 @@ def test_what_one_contender_has_wrong_costs_its_row(tmp_path: Path, contender: s
 
 def test_a_row_that_is_wrong_is_not_embedded(tmp_path: Path) -> None:
     lineup = _lineup(tmp_path, f'{GOOD}[[contender]]\nprovider = "minilm"\nstore = "faiss"\ndimensions = 900\n')
-    notices: list[Remark] = []
+    notices: list[Fact | NotRun] = []
     settings = Settings(cache=tmp_path / "vectors", notice=notices.append)
     assert run(lineup, settings).not_run
-    assert [one["label"] for one in arguments(notices, "will_not_run")] == ["minilm@900+faiss"]
+    assert [one.contender.label for one in notices if isinstance(one, NotRun)] == ["minilm@900+faiss"]
     identities = [path.read_text() for path in (tmp_path / "vectors").rglob("identity.json")]
     assert identities
     assert not any("minilm" in identity for identity in identities)

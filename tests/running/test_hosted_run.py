@@ -11,6 +11,7 @@ import pytest
 from bakeoff.calls.retry import RetryPolicy
 from bakeoff.core.paths import root
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.report.words import failure_words
 from bakeoff.results.save import save
 from bakeoff.results.summary import summarise
 from bakeoff.running.plan import plan
@@ -114,7 +115,7 @@ def test_the_second_run_asks_nothing_with_or_without_a_key(
 
 def test_offline_with_an_empty_cache_says_what_is_missing(tmp_path: Path, wire: WireServer, provider: str) -> None:
     outcome = run(_lineup(tmp_path, wire, provider), _settings(tmp_path, offline=True))
-    says(outcome.not_run[0].reason, "--offline", "25 texts")
+    says(failure_words(outcome.not_run[0].failure), "--offline", "25 texts")
     assert wire.requests == []
 
 
@@ -151,7 +152,7 @@ def test_a_lasting_fault_ends_the_row_after_one_request(
     wire.faults.append(Fault(status=status, message=f"no, {KEY} will not do"))
     outcome = run(_lineup(tmp_path, wire, provider), _settings(tmp_path))
     assert len(wire.embeddings()) == 1
-    reason = outcome.not_run[0].reason
+    reason = failure_words(outcome.not_run[0].failure)
     assert reason
     assert KEY not in reason
 
@@ -160,14 +161,14 @@ def test_a_lasting_fault_ends_the_row_after_one_request(
 def test_an_unusable_answer_is_refused(tmp_path: Path, wire: WireServer, provider: str, kind: str) -> None:
     wire.faults.append(Fault(kind))  # type: ignore[arg-type]
     outcome = run(_lineup(tmp_path, wire, provider), _settings(tmp_path))
-    assert outcome.not_run[0].reason
+    assert failure_words(outcome.not_run[0].failure)
     assert len(wire.embeddings()) == 1
 
 
 def test_a_busy_server_is_given_up_after_the_policys_attempts(tmp_path: Path, wire: WireServer, provider: str) -> None:
     wire.faults.extend([Fault(status=503)] * 10)
     outcome = run(_lineup(tmp_path, wire, provider), _settings(tmp_path))
-    assert outcome.not_run[0].reason
+    assert failure_words(outcome.not_run[0].failure)
     assert len(wire.embeddings()) == 4
 
 
@@ -181,7 +182,7 @@ def test_no_key_reaches_a_result_or_the_cache(tmp_path: Path, wire: WireServer, 
 def test_the_budget_stops_the_run_and_it_can_be_taken_up_again(tmp_path: Path, wire: WireServer) -> None:
     lineup = _lineup(tmp_path, wire, "openai")
     stopped = run(lineup, _settings(tmp_path, max_cost=0.00001))
-    says(stopped.not_run[0].reason)
+    says(failure_words(stopped.not_run[0].failure))
     paid = sum(len(request.texts) for request in wire.embeddings())
     _ran(run(lineup, _settings(tmp_path, max_cost=1.0)))
     assert sum(len(request.texts) for request in wire.embeddings()) == 45

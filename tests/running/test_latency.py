@@ -17,6 +17,7 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.report import render
 from bakeoff.report.page_data import payload
 from bakeoff.report.plots import charts
+from bakeoff.report.words import failure_words
 from bakeoff.results.picks import Limits, choose
 from bakeoff.results.save import save
 from bakeoff.results.schema import DETAILED, SUMMARY, Row, Summary, read_detailed, read_summary
@@ -167,7 +168,7 @@ def test_time_hosted_asks_again_on_purpose_within_plan_and_budget(tmp_path: Path
         assert bought.cost is not None
         assert row.cost.usd == pytest.approx(bought.cost.usd)  # that of the vectors
     stopped = run(lineup, Settings(cache=tmp_path / "vectors", time_hosted=45, max_cost=told.usd / 3))
-    says(stopped.not_run[0].reason)
+    says(failure_words(stopped.not_run[0].failure))
 
 
 def test_time_hosted_counts_with_the_calls_that_bring_the_vectors(tmp_path: Path, wire: WireServer) -> None:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import pytest
 from bakeoff.calls.retry import RetryPolicy
 from bakeoff.lineup.lineup import Lineup, lineup_text
+from bakeoff.report.words import failure_words
 from bakeoff.results.schema import Cost
 from bakeoff.results.summary import summarise
 from bakeoff.running.runner import Outcome, Settings, run
@@ -116,7 +117,7 @@ def test_code_that_fails_costs_its_row(folder: Path, contender: str, said: str) 
     (folder / "bad.py").write_text("1 / 0\n")
     outcome = _run(folder, f'[[contender]]\n{contender}\n[[contender]]\nranker = "bm25"\n')
     (lost,) = outcome.not_run
-    says(lost.reason, said)
+    says(failure_words(lost.failure), said)
     assert [row.contender.label for row in outcome.ran] == ["bm25"]
 
 
@@ -225,13 +226,13 @@ def test_an_endpoint_without_its_key_or_with_unknown_documents_costs_its_row(
     monkeypatch.delenv("SEARCH_KEY", raising=False)
     text = HTTP.replace("URL", url)
     (lost,) = _run(folder, text).not_run
-    says(lost.reason, "SEARCH_KEY")
+    says(failure_words(lost.failure), "SEARCH_KEY")
     monkeypatch.setenv("SEARCH_KEY", "x")
     (lost,) = _run(folder, text.replace('unknown = "drop"\n', "")).not_run
-    says(lost.reason, "'other'")
-    says(lost.reason, '"drop"', "[[contender]]")
+    says(failure_words(lost.failure), "'other'")
+    says(failure_words(lost.failure), '"drop"', "[[contender]]")
     (lost,) = _run(folder, text.replace("hits.hits.*._id", "hits.*.id")).not_run
-    says(lost.reason, "'hits.*.id'")
+    says(failure_words(lost.failure), "'hits.*.id'")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bakeoff.core import corpus
+from bakeoff.core.facts import fact
 from bakeoff.embedding.counting import DRAWN, TextSample
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running import plan as planning
@@ -103,10 +104,10 @@ def test_the_dry_run_says_how_long_a_model_that_runs_here_takes(tmp_path: Path) 
     assert planned.minutes is not None
     assert 0 < planned.minutes < 5
     assert planned.tokens > 0
-    says(planned.note)
+    assert planned.note == fact("local_timed")
     (fake,) = planning.plan(lineup, settings)
     assert fake.minutes is None
-    says(fake.note)
+    assert fake.note == fact("local")
 
 
 def test_the_total_is_of_the_rows_that_would_run_and_none_is_absent_without_a_word(

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import pytrec_eval
-from bakeoff.core.facts import Failure, fact
+from bakeoff.core.facts import Failure, fact, quote
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report import render
 from bakeoff.report.exports import markdown
+from bakeoff.report.words import failure_words
 from bakeoff.results.save import save
 from bakeoff.results.schema import read_detailed, read_summary
 from bakeoff.results.summary import summarise
@@ -75,7 +76,7 @@ def test_a_contender_that_cannot_run_keeps_its_row(lineup_file: Path, monkeypatc
     outcome = run(Lineup.read(lineup_file))
     (lost,) = outcome.not_run
     assert lost.contender.label == "voyage+faiss"
-    says(lost.reason, "VOYAGE_API_KEY")
+    says(failure_words(lost.failure), "VOYAGE_API_KEY")
 
 
 def test_warnings_name_what_weakens_the_result(lineup_file: Path) -> None:
@@ -131,7 +132,7 @@ def test_keys_do_not_reach_a_result(lineup_file: Path, tmp_path: Path, monkeypat
         replace(
             outcome,
             contenders=(*outcome.contenders, failed),
-            warnings=("hunter2-hunter2", fact("not_made", part="breakdowns", reason="hunter2-hunter2")),
+            warnings=(quote("hunter2-hunter2"), fact("not_made", part="breakdowns", reason="hunter2-hunter2")),
         ),
         tmp_path,
         command="bakeoff run --set url=postgresql://me:swordfish@db/",

@@ -13,6 +13,7 @@ from bakeoff.core.files import explain_full_disk
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.report.words import failure_words
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Provider, Role
@@ -39,9 +40,9 @@ def test_vectors_without_a_cache_name_tmpdir(tmp_path: Path, monkeypatch: pytest
     outcome = run(_lineup(tmp_path), Settings(cache=None))
     assert [row.contender.label for row in outcome.ran] == ["bm25"]
     for row in outcome.not_run:
-        says(row.reason, "MB")
-        says(row.reason, "TMPDIR")
-        assert "--no-cache" not in row.reason
+        says(failure_words(row.failure), "MB")
+        says(failure_words(row.failure), "TMPDIR")
+        assert "--no-cache" not in failure_words(row.failure)
 
 
 def test_a_store_on_disk_looks_for_room_and_one_in_memory_does_not(
@@ -53,7 +54,7 @@ def test_a_store_on_disk_looks_for_room_and_one_in_memory_does_not(
     outcome = run(lineup, Settings(cache=tmp_path / "cache"))
     (refused,) = outcome.not_run
     assert "sqlite" in refused.contender.label
-    says(refused.reason, "TMPDIR")
+    says(failure_words(refused.failure), "TMPDIR")
 
 
 def test_an_engine_that_finds_the_disk_full_names_tmpdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,8 +63,8 @@ def test_an_engine_that_finds_the_disk_full_names_tmpdir(tmp_path: Path, monkeyp
 
     monkeypatch.setattr("bakeoff.extensions.stores.sqlite_vec.SqliteVec._add", full)
     (refused,) = run(_lineup(tmp_path), Settings(cache=tmp_path / "cache")).not_run
-    says(refused.reason)
-    says(refused.reason, "TMPDIR")
+    says(failure_words(refused.failure))
+    says(failure_words(refused.failure), "TMPDIR")
 
 
 def test_other_errors_stay_what_they_are() -> None:

@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from bakeoff.core.facts import Remark
+from bakeoff.core.facts import Fact
 from bakeoff.core.paths import lineup_file, lineup_names, task_names
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.report.words import failure_words
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
 from bakeoff.running.validation import Checked, check_rows, check_task
@@ -17,13 +18,14 @@ from bakeoff_providers.errors import InputError
 
 from tests.cli.test_wrong_arguments import bakeoff as bakeoff_within
 from tests.errors import refuses, says
+from tests.facts import ids
 from tests.native_task import native_files, write_files, write_lineup
 from tests.terminal import bakeoff
 
 
 def _checked(folder: Path, contenders: str, task: str = "") -> list[Checked]:
     lineup = Lineup.read(write_lineup(folder, native_files(), task=task, contenders=contenders))
-    kind, notices = load_kind(lineup.task, lineup.folder), list[Remark]()
+    kind, notices = load_kind(lineup.task, lineup.folder), list[Fact]()
     check_task(kind.task(), kind, notices.append)
     return list(check_rows(lineup, kind.task()))
 
@@ -53,7 +55,9 @@ def test_what_a_row_has_wrong_is_found_without_running(tmp_path: Path, contender
     (tmp_path / "broken.py").write_text("def search(:\n")
     good, bad = _checked(tmp_path, f'[[contender]]\nranker = "bm25"\nlabel = "words"\n[[contender]]\n{contender}\n')
     assert good == Checked("words")
-    says(bad.wrong, said)
+    assert bad.wrong
+    assert bad.failure is not None
+    says(failure_words(bad.failure), said)
 
 
 @pytest.mark.parametrize(("option", "said"), [("k1 = -1", "contender 1, k1"), ("b = 1.5", "1.5")])
@@ -79,8 +83,11 @@ def test_a_server_that_is_not_there_is_not_called_ready(tmp_path: Path, monkeypa
         tmp_path,
         '[[contender]]\nprovider = "ollama"\nstore = "faiss"\n[[contender]]\nprovider = "openai"\nstore = "faiss"\n',
     )
-    says(ollama.missing, "127.0.0.1")
-    says(openai.missing, "OPENAI_API_KEY")
+    assert ollama.failure is not None
+    assert openai.failure is not None
+    assert [ids(row.lacks) for row in (ollama.failure, openai.failure)] == [["server_stopped"], ["key_unset"]]
+    says(failure_words(ollama.failure), "127.0.0.1")
+    says(failure_words(openai.failure), "OPENAI_API_KEY")
 
 
 @pytest.mark.parametrize("key", ["", "AIza0123456789"])
@@ -89,12 +96,14 @@ def test_a_chat_model_is_wrong_with_or_without_a_key(tmp_path: Path, monkeypatch
     monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
     text = '[[contender]]\nprovider = "gemini"\nmodel = "gemini-1.5-flash"\nstore = "faiss"\n'
     (row,) = _checked(tmp_path, text)
-    assert "gemini-1.5-flash" in row.wrong
-    assert "gemini-embedding-001" in row.wrong
+    assert row.wrong
+    assert row.failure is not None
+    assert "gemini-1.5-flash" in row.failure.text
+    assert "gemini-embedding-001" in f"{row.failure.text} {row.failure.remedy}"
     words = '[[contender]]\nranker = "bm25"\n'
     outcome = run(Lineup.read(write_lineup(tmp_path, native_files(), contenders=text + words)), Settings(cache=None))
     assert [row.contender.label for row in outcome.ran] == ["bm25"]
-    assert "gemini-embedding-001" in outcome.not_run[0].reason
+    assert "gemini-embedding-001" in failure_words(outcome.not_run[0].failure)
 
 
 @pytest.mark.parametrize(

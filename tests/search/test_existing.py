@@ -15,6 +15,7 @@ import httpx
 import pytest
 from bakeoff.core.facts import fact
 from bakeoff.lineup.lineup import Lineup, lineup_text
+from bakeoff.report.words import failure_words
 from bakeoff.running.plan import plan
 from bakeoff.running.runner import Outcome, Settings, run
 from bakeoff.search.stores.existing import EXISTING, ExistingIndex
@@ -230,7 +231,7 @@ def test_all_entries_can_be_read_in_blocks(made: tuple[str, Made], tmp_path: Pat
 def test_another_dimension_costs_the_row(made: tuple[str, Made], tmp_path: Path) -> None:
     store, settings = made
     (lost,) = run(_lineup(tmp_path, store, settings, "dimensions = 16")).not_run
-    says(lost.reason, "32 dimensions", "16")
+    says(failure_words(lost.failure), "32 dimensions", "16")
 
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
@@ -243,7 +244,7 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
         ({"id": "id"}, "a, b, c, d, e, …"),
     ):
         (lost,) = run(_lineup(tmp_path, "chroma", {**settings, **change})).not_run
-        says(lost.reason, said)
+        says(failure_words(lost.failure), said)
     (planned, *_) = plan(_lineup(tmp_path, "chroma", settings), Settings())
     assert planned.texts == 3  # the queries
 
@@ -315,7 +316,7 @@ def test_a_chroma_server_gets_its_token_from_the_environment_and_only_questions(
     with _guard(chroma, "secret-0123456789") as (url, passed):
         lineup = _lineup(tmp_path, "chroma", {**settings, "existing": url})
         (lost,) = run(lineup).not_run
-        says(lost.reason, "ChromaAuthError")
+        says(failure_words(lost.failure), "ChromaAuthError")
         assert passed == []
         monkeypatch.setenv("CHROMA_API_KEY", "secret-0123456789")
         assert run(lineup).not_run == []
@@ -337,4 +338,4 @@ def test_a_provider_that_learns_from_documents_is_refused(tmp_path: Path) -> Non
         'store = { name = "faiss", existing = "docs.faiss", id = "ids.txt" }\n',
     )
     outcome: Outcome = run(Lineup.read(file))
-    says(outcome.not_run[0].reason)
+    says(failure_words(outcome.not_run[0].failure))

@@ -15,6 +15,7 @@ from bakeoff.core.ranking import Ranking, make_ranking
 from bakeoff.core.task import Query
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.report.words import failure_words
 from bakeoff.results.summary import summarise
 from bakeoff.running.runner import Settings, run
 from bakeoff.search.answer import Answer, Searcher, Timed
@@ -211,7 +212,7 @@ def test_a_part_that_cannot_run_stops_the_fusion_alone(lineup_file: Path, monkey
     )
     lineup_file.write_text(text.replace("fake+faiss", "voyage+faiss"))
     outcome = run(Lineup.read(lineup_file))
-    lost = {row.contender.label: row.reason for row in outcome.not_run}
+    lost = {row.contender.label: failure_words(row.failure) for row in outcome.not_run}
     says(lost["hybrid"], "voyage+faiss")
     assert [row.contender.label for row in outcome.ran] == ["bm25"]
 

@@ -14,6 +14,7 @@ import pytest
 from bakeoff.calls.retry import RetryPolicy
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup, lineup_text
+from bakeoff.report.words import failure_words
 from bakeoff.results.picks import Limits, is_within
 from bakeoff.results.summary import summarise
 from bakeoff.running.plan import plan
@@ -118,10 +119,10 @@ def test_a_budget_and_a_failing_server_cost_the_row_only(tmp_path: Path, wire: W
     entry = f'rerank = {{ provider = "cohere", options = {{ base_url = "{wire.base("cohere")}", price = 2.0 }} }}\n'
     outcome = run(_lineup(tmp_path, BASE + entry), Settings(max_cost=0.003, policy=POLICY))
     assert [row.contender.label for row in outcome.ran] == ["tfidf+faiss"]
-    says(outcome.not_run[0].reason, "$0.00")
+    says(failure_words(outcome.not_run[0].failure), "$0.00")
     wire.faults.extend([Fault(status=500)] * 3)
     outcome = run(_lineup(tmp_path, BASE + entry), Settings(policy=POLICY))
-    assert "HTTP 500" in outcome.not_run[0].reason
+    assert "HTTP 500" in failure_words(outcome.not_run[0].failure)
 
 
 def test_with_a_budget_nobody_is_asked_whose_price_is_unknown(tmp_path: Path, wire: WireServer) -> None:
@@ -134,7 +135,7 @@ def test_with_a_budget_nobody_is_asked_whose_price_is_unknown(tmp_path: Path, wi
     assert [row.contender.label for row in outcome.ran] == ["tfidf+faiss"]
     assert [request for request in wire.requests if request.method == "POST"] == []  # the list of models is free
     for row in outcome.not_run:
-        says(row.reason, "--max-cost")
+        says(failure_words(row.failure), "--max-cost")
 
 
 def test_all_runs_of_one_command_share_one_budget(tmp_path: Path, wire: WireServer) -> None:
@@ -143,7 +144,7 @@ def test_all_runs_of_one_command_share_one_budget(tmp_path: Path, wire: WireServ
     lineup = _lineup(tmp_path, BASE + entry)
     assert run(lineup, settings).not_run == []
     (lost,) = run(lineup, replace(settings, sample_documents=None)).not_run
-    says(lost.reason, "$0.01")
+    says(failure_words(lost.failure), "$0.01")
     assert settings.budget is not None
     assert settings.budget.spent <= 0.009
 
@@ -194,9 +195,9 @@ def test_scores_that_were_refused_are_not_cached(tmp_path: Path, wire: WireServe
     lineup, settings = _lineup(tmp_path, BASE + entry), Settings(cache=tmp_path / "vectors", policy=POLICY)
     wire.faults.append(Fault(kind="twice"))
     (lost,) = run(lineup, settings).not_run
-    says(lost.reason, "4 results", "3 documents")
+    says(failure_words(lost.failure), "4 results", "3 documents")
     (lost,) = run(lineup, Settings(cache=tmp_path / "vectors", offline=True)).not_run
-    says(lost.reason, "--offline", "rerank-2.5")
+    says(failure_words(lost.failure), "--offline", "rerank-2.5")
     assert run(lineup, settings).not_run == []
 
 
@@ -218,7 +219,7 @@ def test_the_fake_and_functions_rerank_and_the_gain_is_told(tmp_path: Path) -> N
     assert [row.contender.label for row in outcome.ran] == [
         "fake+faiss", "bm25", "both", "fake+faiss+fake", "fake+faiss+rerank", "both+fake", "bm25+rerank",
     ]  # fmt: skip
-    says(outcome.not_run[0].reason, "1 scores")
+    says(failure_words(outcome.not_run[0].failure), "1 scores")
     ranked = next(row for row in outcome.ran if row.contender.label == "fake+faiss+fake").rankings
     assert ranked["q1"].ids[0] == "1"  # the only document with the query's word
     first = next(row for row in outcome.ran if row.contender.label == "fake+faiss").rankings
@@ -307,7 +308,7 @@ def test_a_cross_encoder_from_a_folder_runs_here(tmp_path: Path) -> None:
     assert outcome.not_run == []
     assert len(next(row for row in outcome.ran if row.contender.row_type == "reranked").rankings["q1"]) == 3
     (lost,) = run(_lineup(tmp_path, f'{BASE}rerank = {{ provider = "cross_encoder", model = "nowhere" }}\n')).not_run
-    says(lost.reason, "model.onnx", "tokenizer.json")
+    says(failure_words(lost.failure), "model.onnx", "tokenizer.json")
 
 
 def test_a_cross_encoder_by_its_name_on_the_hub_is_fetched_once(
@@ -325,7 +326,7 @@ def test_a_cross_encoder_by_its_name_on_the_hub_is_fetched_once(
     with hub_server("someone/counter", files) as (endpoint, asked):
         monkeypatch.setenv("HF_ENDPOINT", endpoint)
         (lost,) = run(lineup, Settings(offline=True)).not_run
-        says(lost.reason, "someone/counter")
+        says(failure_words(lost.failure), "someone/counter")
         assert asked == []
         assert "tfidf+faiss+counter" in [row.contender.label for row in run(lineup).ran]
         fetched = {path.rpartition("/resolve/main/")[2] for path in asked}

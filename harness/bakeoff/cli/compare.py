@@ -46,12 +46,17 @@ def compare(
     """Compare contenders of one result, or the same contenders of several, pair by pair."""
     from bakeoff.report import comparison
     from bakeoff.report.console import console
-    from bakeoff.results.compare import compare_results, read_results
+    from bakeoff.report.words import words
+    from bakeoff.results.compare import NotComparable, compare_results, read_results
 
-    comparisons = compare_results(
-        read_results(results), measure, contender or (), all_pairs=all_pairs, equivalent_within=equivalent_within,
-        lettered=format_ == "table",
-    )  # fmt: skip
+    try:
+        comparisons = compare_results(
+            read_results(results), measure, contender or (), all_pairs=all_pairs, equivalent_within=equivalent_within,
+            lettered=format_ == "table",
+        )  # fmt: skip
+    except NotComparable as error:
+        reasons = "; ".join(map(words, error.reasons))
+        raise InputError(f"can't be compared with {error.first}: {reasons}", file=error.file) from None
     if format_ == "json":
         echo(comparison.as_json(comparisons, queries), nl=False)
     else:
@@ -83,6 +88,7 @@ def gate(
     from bakeoff.report.console import console
     from bakeoff.report.gate import as_json, gate_lines
     from bakeoff.report.gate import junit as junit_xml
+    from bakeoff.report.words import words
     from bakeoff.results.compare import read_results
     from bakeoff.results.gate import Mode
     from bakeoff.results.gate import gate as check
@@ -96,7 +102,7 @@ def gate(
     if junit is not None:
         write_atomic(junit, junit_xml(verdict))
     for reason in verdict.refused:
-        say(f"error: can't be compared: {reason}", err=True)
+        say(f"error: can't be compared with {verdict.baseline}: {words(reason)}", err=True)
     if format_ == "json":
         echo(as_json(verdict), nl=False)
     elif not verdict.refused:
@@ -174,9 +180,7 @@ def tasks(
         check_folder(out)
         table, folder = save_side_by_side(results, out, measure)
     if as_json:
-        import msgspec
-
-        echo(msgspec.json.format(msgspec.json.encode(table)).decode())
+        echo(report.as_json(table))
         return
     console().print(report.terminal(table))
     if folder is not None:
@@ -217,6 +221,8 @@ def plan_queries(
     new: Annotated[bool, typer.Option("--new", help="For a new collection: count from no queries.")] = False,
 ) -> None:
     """Say how many queries to label for an interval of a chosen width, or to find a chosen difference."""
+    from bakeoff.report.console import console
+    from bakeoff.report.query_plan import terminal
     from bakeoff.results.compare import read_results
     from bakeoff.results.plan_queries import plan_queries as plan
 
@@ -230,5 +236,4 @@ def plan_queries(
         power=power,
         new=new,
     )
-    for sentence in planned.sentences:
-        say(sentence)
+    console().print(terminal(planned))

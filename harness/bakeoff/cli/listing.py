@@ -68,9 +68,12 @@ def list_(
         return
     for sort, listed in known.items():
         title = TITLES.get(sort, f"{sort}s")
-        ready = [plugin.name for plugin in listed if plugin.needs.missing() is None]
         lacking = [plugin.name for plugin in listed if plugin.needs.missing() is not None]
-        _say_names(title, [f"ready: {' '.join(ready)}"] if lacking else [" ".join(ready)])
+        served = [plugin.name for plugin in listed if plugin.needs.running and plugin.name not in lacking]
+        ready = [plugin.name for plugin in listed if plugin.name not in (*lacking, *served)]
+        _say_names(title, [f"ready: {' '.join(ready)}"] if lacking or served else [" ".join(ready)])
+        if served:
+            _say_names("", [f"need a running server: {' '.join(served)}"])
         if lacking:
             _say_names("", [f"need something: {' '.join(lacking)}"])
     _say_names("line-ups", [" ".join(lineup_names())])

@@ -90,7 +90,7 @@ def run(
 
     from bakeoff.core.progress import showing
     from bakeoff.report.console import Bars
-    from bakeoff.report.words import words
+    from bakeoff.report.words import failure_words, words
     from bakeoff.results.save import save
     from bakeoff.running.engines import engine_entry
     from bakeoff.running.runner import Settings, vectors_folder
@@ -138,13 +138,15 @@ def run(
             _fail_without_rows(outcome)
         with showing(settings.progress):
             folders.append(save(outcome, out, command=command))
-        failures = [*outcome.extras.failures]
+        failures = list(map(words, outcome.extras.failures))
         if strict:
-            failures += [f"{lost.contender.label} did not run: {lost.reason}" for lost in outcome.not_run]
+            failures += [
+                f"{lost.contender.label} did not run: {failure_words(lost.failure)}" for lost in outcome.not_run
+            ]
         del outcome  # the report is made from the files, and may need the room
         whole &= _show_and_render(folders[-1], charts=charts, quiet=as_json)
         for failure in failures:
-            say(f"error: {words(failure)}", err=True)
+            say(f"error: {failure}", err=True)
         whole &= not failures
         if chosen.tasks and not as_json:
             echo("")  # the next task, or all of them side by side
@@ -160,11 +162,12 @@ def run(
 
 def _fail_without_rows(outcome: Outcome) -> NoReturn:
     """There is nothing to write and no verdict; each row's reason is all there is to say."""
-    from bakeoff.report.brief_notes import lacks_sentence
+    from bakeoff.report.brief_notes import needs_sentence
+    from bakeoff.report.words import failure_words
 
     for lost in outcome.not_run:
-        say(f"{lost.contender.label}: {lost.reason}", err=True)
-    say(f"error: nothing ran: {lacks_sentence([lost.failure for lost in outcome.not_run])}", err=True)
+        say(f"{lost.contender.label}: {failure_words(lost.failure)}", err=True)
+    say(f"error: nothing ran: {needs_sentence([lost.failure for lost in outcome.not_run])}", err=True)
     say("  remedy: set a key, or add a local row such as minilm; bakeoff doctor checks what is missing", err=True)
     raise typer.Exit(1)
 
@@ -193,8 +196,8 @@ def _show_and_render(folder: Path, *, charts: bool, quiet: bool) -> bool:
 def _print_plan(lineup: Lineup, settings: Settings) -> None:
     from bakeoff.report.console import console
     from bakeoff.report.grid import Figures, Grid
-    from bakeoff.report.words import words
-    from bakeoff.running.plan import plan, plan_sentences
+    from bakeoff.report.words import failure_words, words
+    from bakeoff.running.plan import plan
 
     names = lineup.task_names()
     table = Grid(
@@ -225,19 +228,20 @@ def _print_plan(lineup: Lineup, settings: Settings) -> None:
             str(planned.requests),
             "unknown" if planned.usd is None else f"{planned.usd:.6f}",
             _minutes(planned.minutes),
-            planned.note,
+            failure_words(planned.failure) if planned.failure else words(planned.note) if planned.note else "",
         )
     console().print(table)
-    for sentence in plan_sentences([planned for _, planned in plans], lineup):
-        say(sentence)
+    listed = {label for _, planned in plans for label in planned.rows}
+    if absent := [contender.label for contender in lineup.contenders if contender.label not in listed]:
+        say(f"rows that embed nothing are not listed: {', '.join(absent)}")
     warned = [(planned.rows, warning) for _, planned in plans for warning in planned.warnings]
     for warning in dict.fromkeys(f"warning: {', '.join(rows)}: {words(fact)}" for rows, fact in warned):
         say(warning)
     where = f" for {len(names)} tasks" if names else ""
-    total = sum(planned.usd or 0 for _, planned in plans if not planned.lacks)
-    lacking = sum(planned.usd or 0 for _, planned in plans if planned.lacks)
+    total = sum(planned.usd or 0 for _, planned in plans if not planned.failure)
+    lacking = sum(planned.usd or 0 for _, planned in plans if planned.failure)
     more = f", and ${lacking:.6f} more if the rows that lack something ran, too" if lacking else ""
-    unpriced = [label for _, planned in plans if planned.usd is None and not planned.lacks for label in planned.rows]
+    unpriced = [label for _, planned in plans if planned.usd is None and not planned.failure for label in planned.rows]
     unknown = f", besides what {', '.join(unpriced)} would cost: no price is known" if unpriced else ""
     say(f"in total{where} about ${total:.6f}{unknown}{more}; no service was asked")
     if unpriced and settings.max_cost is not None:

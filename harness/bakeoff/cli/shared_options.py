@@ -15,12 +15,13 @@ from bakeoff_providers.errors import CallFailed, EmbeddingFailed, InputError, St
 from bakeoff_providers.secrets import without_secrets
 
 from bakeoff.cli.streams import echo
-from bakeoff.core.facts import Remark
+from bakeoff.core.facts import Fact
 from bakeoff.core.printable import whole_number
 
 if TYPE_CHECKING:
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.results.check import Check
+    from bakeoff.systems.base import NotRun
 
 T = TypeVar("T")
 
@@ -297,11 +298,14 @@ def notice(text: str) -> None:
     say(f"notice: {text}", err=True)
 
 
-def warn(remark: Remark) -> None:
+def warn(about: Fact | NotRun) -> None:
     """Prints a warning to stderr."""
-    from bakeoff.report.words import words
+    from bakeoff.report.words import failure_words, words
 
-    say(f"warning: {words(remark)}", err=True)
+    if isinstance(about, Fact):
+        say(f"warning: {words(about)}", err=True)
+    else:
+        say(f"warning: {about.contender.label} will not run: {failure_words(about.failure)}", err=True)
 
 
 def check_file(out: Path | None, *, force: bool) -> None:

@@ -39,20 +39,24 @@ def validate(
     ] = True,
 ) -> None:
     """Check a line-up or a task before spending anything on it."""
-    from bakeoff.report.words import words
+    from bakeoff.report.brief_notes import needs_sentence
+    from bakeoff.report.words import failure_words, words
 
     path, lineup = _lineup(target)
     tasks = [_check(one, place, path) for place, one in enumerate(lineup.per_task())]
     rows = [row for checked in tasks for row in checked.rows]
     wrong = [row for row in rows if row.wrong]
-    say(f"{path}: {f'{len(wrong)} of {len(rows)} rows would not run' if wrong else 'valid'}")
+    lacking = [row.failure for row in rows if row.failure and not row.wrong]
+    counts = f", {len(rows) - len(lacking)} of {len(rows)} rows would run" if rows else ""
+    needs = f" ({needs_sentence(lacking)})" if lacking else ""
+    say(f"{path}: {f'{len(wrong)} of {len(rows)} rows are wrong' if wrong else f'valid{counts}{needs}'}")
     for checked in tasks:
         _print_task(checked.task, checked.kind.about)
         if rows and checked is tasks[0]:
             say(f"measures: {', '.join(map(str, lineup.measures))}; {lineup.primary} decides")
         for row in checked.rows:
-            state = f"wrong: {row.wrong}" if row.wrong else row.missing or "ready"
-            say(f"  {row.label}: {state}")
+            state = failure_words(row.failure) if row.failure else "ready"
+            say(f"  {row.label}: {'wrong: ' if row.wrong else ''}{state}")
         warned: dict[str, list[str]] = {}
         for row in checked.rows:
             for warning in row.warnings:
@@ -62,7 +66,10 @@ def validate(
         if health and not wrong and checked.kind.free_health_check:
             _examine(checked, path)
     if wrong:
+        say("Next: correct the rows that are wrong, then validate again")
         raise typer.Exit(2)
+    if len(lacking) < len(rows) and all(any(checked.task.judgments.values()) for checked in tasks):
+        say(f"Next: bakeoff run {path}")
 
 
 class _Checked(NamedTuple):
@@ -109,7 +116,8 @@ def _examine(checked: _Checked, path: Path) -> None:
     folder = TaskFolder.of(described, kind, task) if isinstance(kind, Graded) else None
     if folder and isinstance(lineup.task, dict) and folder.truth_path.exists():
         say(f"grades of {folder.truth_path} are read, as by every line-up beside it that names no other ground_truth")
-    standing = folder.standing() if folder else ""
+    stands = folder.standing() if folder else None
+    standing = words(stands) if stands else ""
     if any(task.judgments.values()):
         _print_health(examine(task, lineup, Bars(), _grading(folder, path if rows else None)))
         if standing:

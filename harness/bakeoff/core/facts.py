@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
-from bakeoff_providers.errors import place_words
 
 from bakeoff.core.public import Public
 
@@ -29,28 +28,25 @@ def fact(id_: str, /, **arguments: Argument) -> Fact:
     return Fact(id_, arguments)
 
 
-Remark = Fact | str  # a string is shown as is: it came from outside, or from a result of the first format
+def quote(text: str) -> Fact:
+    """Words that are not ours: of a library, of a user's file, or of a result that held sentences."""
+    return fact("quote", text=text)
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a contender has no figures: the error that stopped it, in parts.
 
-    `kind` is Bakeoff's category, `error` the type's name, `text` the error's own message.
+    `kind` is Bakeoff's category, `error` the type's name. `lacks`: ids of `bakeoff_providers.errors.LACKS`; `text` is
+    the message of an error that has none.
     """
 
-    kind: Literal["input", "unavailable", "failed", "raised"]  # "raised": by a library or a plug-in
+    kind: Literal["input", "unavailable", "failed", "raised", "quoted"]  # by a library; from a result with sentences
     error: Public[str]
-    text: str
+    text: str = ""
+    lacks: list[Fact] = []
     file: str = ""
     place: str = ""
     remedy: str = ""
-
-    @property
-    def line(self) -> str:
-        """One line, as errors are printed. Errors raised by a library start with their type."""
-        raised = self.error if self.kind == "raised" else ""
-        said = ": ".join(part for part in (self.file, place_words(self.place), raised, self.text) if part)
-        return f"{said} ({self.remedy})" if self.remedy else said
 
 
 Form = Literal["text", "count", "fixed", "significant", "percent", "spread", "ratio"]
@@ -63,7 +59,7 @@ class TableColumn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     with its standard deviation, `ratio` several numbers. `count` and `text` have no digits.
     """
 
-    head: Remark
+    head: Fact | str  # a name is shown as it is
     form: Form = "text"
     digits: int = 3
     signed: bool = False
@@ -79,9 +75,9 @@ TableCell = str | int | float | Sequence[float] | Fact | None  # None: unknown
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
-    """A table beside the matrix. A string as heading is for columns of strings."""
+    """A table beside the matrix."""
 
-    title: Remark
-    head: Sequence[TableColumn | str] = ()
+    title: Fact
+    head: Sequence[TableColumn] = ()
     rows: Sequence[Sequence[TableCell]] = ()
-    notes: Sequence[Remark] = ()
+    notes: Sequence[Fact] = ()

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from bakeoff.core.facts import Remark
+from bakeoff.core.facts import Fact
 from bakeoff.core.public import Public
 
 STOP_WITHIN = 0.05  # the score difference that matters, unless a line-up names another
@@ -82,7 +82,7 @@ class PairedDifference(msgspec.Struct, frozen=True):
     wins: int
     ties: int
     losses: int
-    doubt: Remark | None = None
+    doubt: Fact | None = None
 
     def reverse(self) -> PairedDifference:
         """The same pair seen from b."""
@@ -100,7 +100,7 @@ class OwnColumn(msgspec.Struct, kw_only=True, frozen=True):
     `of` is the total of a count. `measure` is the line-up's measure that the column replaces.
     """
 
-    head: Remark
+    head: Fact | str  # a name is shown as it is
     values: dict[str, float | None]
     quantity: Literal["score", "percent", "count"] = "score"
     of: int | None = None

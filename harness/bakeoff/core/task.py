@@ -16,7 +16,7 @@ import msgspec
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
-from bakeoff.core.facts import Remark
+from bakeoff.core.facts import Fact
 from bakeoff.core.filters import conditions
 from bakeoff.core.lazy_sequence import LazySequence
 from bakeoff.core.public import Public
@@ -163,7 +163,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     about: str = ""  # one sentence
     graded_by_model: int = 0  # grades given by a model, not by a person
     drawn_from: int = 0  # size of the corpus that the documents were sampled from
-    notes: Sequence[Remark] = ()  # remarks on how the files were read
+    notes: Sequence[Fact] = ()  # remarks on how the files were read
 
     def __post_init__(self) -> None:
         if not self.documents:

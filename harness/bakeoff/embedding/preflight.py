@@ -12,7 +12,7 @@ from bakeoff_providers.base import Provider, Role
 from bakeoff_providers.cards import family_prompts
 
 from bakeoff.calls.budget import estimate_tokens
-from bakeoff.core.facts import SOME, Fact, Remark, fact
+from bakeoff.core.facts import SOME, Fact, fact
 from bakeoff.core.task import Document, Task, document_blocks
 
 TOO_LONG = "too_long"
@@ -21,7 +21,7 @@ _ENDS = 8  # special tokens that a model may add
 _ROUNDING = 0.01  # float16 models are this far from length 1; no warning
 
 
-def task_warnings(task: Task) -> list[Remark]:
+def task_warnings(task: Task) -> list[Fact]:
     """Remarks on the task's files, and duplicate documents: finding one but not the other is scored unfairly."""
     each = chain.from_iterable(map(_prints, document_blocks(task.documents)))
     prints = np.fromiter(each, dtype=np.uint64, count=len(task.documents))

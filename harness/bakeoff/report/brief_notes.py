@@ -8,20 +8,28 @@ from typing import Any
 
 import msgspec
 
-from bakeoff.core.facts import Fact, Failure, Remark
+from bakeoff.core.facts import Fact, Failure
 from bakeoff.report.numbers import bound_above, enumeration
 from bakeoff.report.verdict_words import Findings, plural
-from bakeoff.report.words import words
+from bakeoff.report.words import failure_words, words
 from bakeoff.results.schema import Row, Summary
 
 LOSS = 0.005  # of NDCG@10: less is no news
 SAID = {"graded_by_model", "unmatched", "unstable", "too_long", "truncated", "without_relevant"}  # above, in brief
-LACKS = {
-    "an API key": ("is not set", "API key"),
-    "a server": ("no server at", "can't be reached", "is not on the server", "does not answer"),
-    "a package": ("install ", "not installed"),
-    "model weights": ("the weights of", "bakeoff models pull"),
-    "a line-up's file or function": ("a line-up names",),
+NEEDS = {
+    "key_unset": "an API key",
+    "key_unusable": "an API key",
+    "variable_unset": "an environment variable",
+    "server_unset": "a server",
+    "server_or_engine": "a server",
+    "server_silent": "a server",
+    "server_stopped": "a server",
+    "model_not_served": "a model on their server",
+    "package": "a package",
+    "weights": "model weights",
+    "weights_absent": "model weights",
+    "weights_damaged": "model weights",
+    "undeclared": "a line-up's file or function",
 }
 
 
@@ -31,9 +39,9 @@ def brief_notes(found: Findings) -> list[str]:
             *_unanswered(found), *_ranked(found), *_others(found)]  # fmt: skip
 
 
-def _arguments(remarks: Sequence[Remark], id_: str) -> list[dict[str, Any]]:
+def _arguments(facts: Sequence[Fact], id_: str) -> list[dict[str, Any]]:
     """The arguments of the facts with this id."""
-    return [remark.arguments for remark in remarks if isinstance(remark, Fact) and remark.id == id_]
+    return [fact.arguments for fact in facts if fact.id == id_]
 
 
 def _grades(found: Findings) -> Iterator[str]:
@@ -118,53 +126,44 @@ def _ranked(found: Findings) -> Iterator[str]:
 
 def _others(found: Findings) -> Iterator[str]:
     """Every other warning, in its own words."""
-    yield from (words(warning) for warning in found.summary.warnings if not _is_said(warning))
+    yield from (words(warning) for warning in found.summary.warnings if warning.id not in SAID)
     warned: dict[str, list[str]] = {}
     for row in found.summary.ran:
         for warning in row.warnings:
-            if not _is_said(warning):
+            if warning.id not in SAID:
                 warned.setdefault(words(warning), []).append(row.label)
     for text, labels in warned.items():
         yield f"{enumeration(found.names(labels))}: {text}"
 
 
-def _is_said(warning: Remark) -> bool:
-    return isinstance(warning, Fact) and warning.id in SAID
-
-
-def failed_rows(summary: Summary) -> list[tuple[Row, str]]:
+def list_failures(summary: Summary) -> list[tuple[Row, str]]:
     """The contenders that lack nothing and have no figures all the same: they started, or should have."""
-    return [(row, _reason(row.not_run)) for row in summary.rows if row.not_run is not None and not _lack(row.not_run)]
+    return [(row, _reason(row.not_run)) for row in summary.rows if row.not_run and not _need(row.not_run)]
 
 
-def _reason(failure: Failure | str) -> str:
+def _reason(failure: Failure) -> str:
     """The problem first, since the line may be cut; a file stands behind it."""
-    if not isinstance(failure, Failure) or not failure.file:
-        return _line(failure)
-    return f"{msgspec.structs.replace(failure, file='').line}: {failure.file}"
+    said = failure_words(msgspec.structs.replace(failure, file=""))
+    return f"{said}: {failure.file}" if failure.file else said
 
 
 def not_run_sentence(summary: Summary) -> str:
     """How many contenders lack something, by what they lack."""
-    lacking = [row.not_run for row in summary.rows if row.not_run is not None and _lack(row.not_run)]
-    return f"{len(lacking)} did not run: {lacks_sentence(lacking)}. See bakeoff doctor." if lacking else ""
+    lacking = [row.not_run for row in summary.rows if row.not_run and _need(row.not_run)]
+    return f"{len(lacking)} did not run: {needs_sentence(lacking)}. See bakeoff doctor." if lacking else ""
 
 
-def lacks_sentence(failures: Sequence[Failure | str]) -> str:
+def needs_sentence(failures: Sequence[Failure]) -> str:
     """How many need what."""
-    counts = Counter(map(_lack, failures))
+    counts = Counter(map(_need, failures))
     return ", ".join(
         f"{number} {'needs' if number == 1 else 'need'} {what}" if what else f"{number} failed"
         for what, number in counts.most_common()
     )
 
 
-def _lack(failure: Failure | str) -> str:
+def _need(failure: Failure) -> str:
     """What a contender lacks, such as a key; "" where it failed."""
-    if isinstance(failure, Failure) and failure.kind != "unavailable":
-        return ""
-    return next((what for what, signs in LACKS.items() if any(sign in _line(failure) for sign in signs)), "")
-
-
-def _line(failure: Failure | str) -> str:
-    return failure.line if isinstance(failure, Failure) else failure
+    if failure.kind == "quoted":
+        return "what bakeoff show --full says"
+    return NEEDS.get(failure.lacks[0].id, "something else") if failure.lacks else ""

@@ -12,13 +12,14 @@ from bakeoff.core.printable import pluralise
 from bakeoff.report.groups import shorten
 from bakeoff.report.numbers import enumeration, of_needs
 from bakeoff.report.pairs import pairs_table
+from bakeoff.report.words import WEIGHTED, words
 from bakeoff.results.compare import Comparison
-from bakeoff.statistics.averaging import WEIGHTED
 from bakeoff.statistics.constants import ALPHA
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+FORMAT = 2  # of the JSON
 FEW_PAIRS = 6  # so few are all listed
 TEXT_WIDTH = 80
 
@@ -30,11 +31,10 @@ def terminal(comparison: Comparison, most: int, *, every: bool = False) -> Rende
 
     from bakeoff.report.grid import Prose
 
-    pairs = _distinct(comparison)
-    apart = [pair for pair in pairs if pair.p_holm <= ALPHA]
+    pairs, apart = _distinct_and_apart(comparison)
     shown = pairs if every or len(pairs) <= FEW_PAIRS else apart
-    parts: list[RenderableType] = [Prose(f"{letter} = {name}") for letter, name in comparison.letters.items()]
-    parts.append(Prose(_conclusion(comparison, pairs, apart), "bold"))
+    parts: list[RenderableType] = [Prose(_conclusion(comparison, pairs, apart), "bold")]
+    parts += [Prose(f"{letter} = {name}") for letter, name in comparison.letters.items()]
     if pairs:
         weighted = f"; {WEIGHTED}" if comparison.by_traffic else ""
         needs = of_needs(comparison.averaging.clusters)
@@ -52,7 +52,8 @@ def terminal(comparison: Comparison, most: int, *, every: bool = False) -> Rende
         parts.append(
             Prose(f"{pluralise(alike, 'row')} {'scores' if alike == 1 else 'score'} like another and count once.")
         )
-    parts += [*_equivalent(comparison), *_narrowed(comparison), *map(Prose, comparison.unmatched)]
+    parts += [*_equivalent(comparison), *_narrowing(comparison)]
+    parts += [Prose(words(rows)) for rows in comparison.unmatched]
     if most and (first := next(iter(apart or pairs), None)):
         changes = comparison.changed_most(first, most)
         better = first if first.difference >= 0 else first.reverse()
@@ -68,14 +69,18 @@ def terminal(comparison: Comparison, most: int, *, every: bool = False) -> Rende
     return Group(*parts)
 
 
-def _distinct(comparison: Comparison) -> list[PairedDifference]:
-    """The pairs that differ on some query, one for all that score alike; the largest differences first."""
+def _distinct_and_apart(comparison: Comparison) -> tuple[list[PairedDifference], list[PairedDifference]]:
+    """The pairs that differ on some query, one for all that score alike; and those that differ significantly.
+
+    The largest differences come first.
+    """
     first = comparison.first_alike
     by_sides: dict[frozenset[str], PairedDifference] = {}
     for pair in comparison.pairs:
         if first[pair.a] != first[pair.b]:
             by_sides.setdefault(frozenset((first[pair.a], first[pair.b])), pair)
-    return sorted(by_sides.values(), key=lambda pair: -abs(pair.difference))
+    pairs = sorted(by_sides.values(), key=lambda pair: -abs(pair.difference))
+    return pairs, [pair for pair in pairs if pair.p_holm <= ALPHA]
 
 
 def _conclusion(comparison: Comparison, pairs: Sequence[PairedDifference], apart: Sequence[PairedDifference]) -> str:
@@ -127,7 +132,7 @@ def _equivalent(comparison: Comparison) -> list[RenderableType]:
     ]
 
 
-def _narrowed(comparison: Comparison) -> list[RenderableType]:
+def _narrowing(comparison: Comparison) -> list[RenderableType]:
     from bakeoff.report.grid import Prose
 
     shown, tested = len(comparison.pairs), len(comparison.tested)
@@ -142,13 +147,14 @@ def _short(line: str) -> str:
 
 
 def as_json(comparison: Comparison, most: int) -> str:
-    """The pairs with the queries behind them, unrounded."""
+    """The pairs with the queries behind them, unrounded. `text` may change."""
     content = {
+        "format": FORMAT,
         "measure": str(comparison.measure),
         "queries": len(comparison.queries),
         "pairs_tested": len(comparison.tested),
         **({"clusters": comparison.averaging.clusters} if comparison.averaging.clusters else {}),
-        **({"weighting": WEIGHTED} if comparison.by_traffic else {}),
+        **({"weighting": "traffic"} if comparison.by_traffic else {}),
         "means": comparison.means,
         "unmatched": list(comparison.unmatched),
         "pairs": [
@@ -163,5 +169,6 @@ def as_json(comparison: Comparison, most: int) -> str:
             }
             for at, pair in enumerate(comparison.pairs)
         ],
+        "text": [_conclusion(comparison, *_distinct_and_apart(comparison)), *map(words, comparison.unmatched)],
     }
     return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"

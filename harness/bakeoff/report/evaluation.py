@@ -17,6 +17,8 @@ from bakeoff.report import PAGE, render
 from bakeoff.report.first_screen import first_screen_text
 from bakeoff.report.matrix import Line, matrix
 from bakeoff.report.verdict_words import verdict_sentences
+from bakeoff.report.words import failure_words
+from bakeoff.results import result
 from bakeoff.results.columns import TOTAL, Column, Quantity
 from bakeoff.results.result import Result, TableName
 from bakeoff.results.save import save
@@ -69,6 +71,14 @@ def evaluate(
     return Evaluation(run(lineup, settings or Settings(cache=vectors_folder() if cache else None)))
 
 
+def load(folder: Path | str, name: str = "") -> Result:
+    """Reads a result folder that `save` or `bakeoff run` wrote; comparisons call it by `name`, or as its folder.
+
+    `print` shows its first screen. The verdict of one in an older format is made again from its figures.
+    """
+    return replace(result.load(folder, name), screen=first_screen_text)
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """What a run found. It prints as `bakeoff run` does; notebooks show the same as a table."""
@@ -98,7 +108,7 @@ class Evaluation:
     @property
     def not_run(self) -> dict[str, str]:
         """Why a contender has no row, by its label."""
-        return {row.contender.label: row.reason for row in self.outcome.not_run}
+        return {row.contender.label: failure_words(row.failure) for row in self.outcome.not_run}
 
     def to_pandas(self, table: TableName = "matrix") -> pandas.DataFrame:
         """The matrix, or "scores": one line per contender and query."""

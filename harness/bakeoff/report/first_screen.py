@@ -10,11 +10,12 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from bakeoff.core.wrapping import PIPE_WIDTH, wrap
-from bakeoff.report.brief_notes import brief_notes, failed_rows, not_run_sentence
+from bakeoff.report.brief_notes import brief_notes, list_failures, not_run_sentence
 from bakeoff.report.groups import RowGroup, shorten
 from bakeoff.report.numbers import duration, enumeration, milliseconds
 from bakeoff.report.score_table import SHORTEST_LABEL, ScoreTable, StoreTable, compares_stores, legend, p50
-from bakeoff.report.verdict_words import Findings, decision, pick_lines, plural, unreliable
+from bakeoff.report.verdict_words import NOT_SETTLED, Findings, decision, pick_lines, plural, unreliable
+from bakeoff.report.words import WEIGHTED
 from bakeoff.results.schema import Pick, Summary
 
 MOST_LINES = 30
@@ -53,7 +54,8 @@ def screen_lines(summary: Summary, links: Links, width: int, choice: str = "") -
     """All lines. The table has what the rest leaves; where that is little, picks and notes go first."""
     found = Findings(summary)
     if not found.groups:
-        return [*_decision_lines(found, width), *_section(_lost_lines(summary, width)), *_section(_links(links, width))]
+        failures = _section(_failure_lines(summary, width))
+        return [*_decision_lines(found, width), *failures, *_section(_links(links, width))]
     table = StoreTable(found) if compares_stores(found) else ScoreTable(found)
     head = [
         *_decision_lines(found, width),
@@ -63,7 +65,7 @@ def screen_lines(summary: Summary, links: Links, width: int, choice: str = "") -
     under = _paragraph(legend(found, found.groups, width, bars=isinstance(table, ScoreTable)), width, "dim")
     picks, stores = _pick_lines(found, width), _store_lines(found, width)
     notes = [_cut(note, width) for note in brief_notes(found)]
-    every, lost, links_ = len(notes), _lost_lines(summary, width), _links(links, width)
+    every, lost, links_ = len(notes), _failure_lines(summary, width), _links(links, width)
     if every > MOST_NOTES:
         notes = [*notes[: MOST_NOTES - 1], _more_notes(every - MOST_NOTES + 1, links)]
 
@@ -92,8 +94,8 @@ def _decision_lines(found: Findings, width: int) -> list[Text]:
     said = decision(found)
     lines = _paragraph(said.headline, width, "bold") + _paragraph(said.advice, width)
     for line in _paragraph(said.unsettled, width):
-        if line.plain.startswith("Not settled."):
-            line.stylize("yellow", 0, len("Not settled."))
+        if line.plain.startswith(NOT_SETTLED):
+            line.stylize("yellow", 0, len(NOT_SETTLED))
         lines.append(line)
     return lines + _paragraph(said.meaning, width)
 
@@ -102,12 +104,12 @@ def caption(found: Findings, constants: Sequence[str], width: int) -> str:
     """What was asked of whom, with as much of what is the same for all as the line holds."""
     summary = found.summary
     task, rows = summary.task, [row for row in summary.rows if row.row_type != "baseline"]
-    ran, failed = len(summary.ran), len(failed_rows(summary))
+    ran, failed = len(summary.ran), len(list_failures(summary))
     documents = f"{task.documents:,} {plural(task.item, task.documents)}"
     if task.drawn_from:
         documents += f" of {task.drawn_from:,}"
     ran_of = f"{ran} of {len(rows)} contenders ran" if ran < len(rows) else f"{ran} {plural('contender', ran)}"
-    weighted = ["queries weighted by traffic"] if task.weighting else []
+    weighted = [WEIGHTED] if task.weighting else []
     ran_of += f" ({failed} failed)" if failed else ""
     parts = [documents, found.asked, ran_of, duration(summary.seconds), *weighted]
     line = f"{summary.name}: {', '.join(parts)}"
@@ -169,9 +171,9 @@ def _more_notes(number: int, links: Links) -> Text:
     return _line(f"{number} more notes" + (f": {links.full}" if links.full else ""))
 
 
-def _lost_lines(summary: Summary, width: int) -> list[Text]:
+def _failure_lines(summary: Summary, width: int) -> list[Text]:
     """What failed, a line each, and in one line what did not run."""
-    failed = failed_rows(summary)
+    failed = list_failures(summary)
     shown = failed if len(failed) <= MOST_FAILED else failed[: MOST_FAILED - 1]
     names = [shorten(row.label) for row, _ in shown]
     longest = max(map(cell_len, names), default=0)

@@ -13,6 +13,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.report.charts import xml_text
 from bakeoff.report.groups import shorten
 from bakeoff.report.numbers import MINUS, bound_above, bound_below, difference, enumeration, of_needs, signed
+from bakeoff.report.words import words
 from bakeoff.results.gate import ContenderCheck, Gate, Outcome
 from bakeoff.statistics.detectable import round_gap
 
@@ -146,8 +147,9 @@ def reason(gate: Gate, check: ContenderCheck) -> str:
 
 
 def as_json(gate: Gate) -> str:
-    """Every fact, with the outcome and a number of the format."""
-    content = {**msgspec.to_builtins(gate), "outcome": gate.outcome, "exit_code": gate.exit_code}
+    """Every fact, with the outcome and a number of the format. `text` may change."""
+    text = list(map(words, gate.refused)) or [headline(gate), *closing(gate)]
+    content = {**msgspec.to_builtins(gate), "outcome": gate.outcome, "exit_code": gate.exit_code, "text": text}
     return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
 
 
@@ -174,7 +176,7 @@ def junit(gate: Gate) -> str:
         ElementTree.SubElement(case, "system-out").text = said
     for why in gate.refused:
         case = _case(suite, gate, "comparable")
-        ElementTree.SubElement(case, "error", message=xml_text(why), type="not comparable")
+        ElementTree.SubElement(case, "error", message=xml_text(words(why)), type="not comparable")
     root = ElementTree.Element("testsuites")
     root.append(suite)
     ElementTree.indent(root)

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from bakeoff.core.printable import dollars
 from bakeoff.report.groups import name_without_store
-from bakeoff.report.words import words
+from bakeoff.report.words import failure_words, price_words, words
 from bakeoff.results.columns import MODEL, STORE, TOTAL, Column, Quantity, columns, ordered_rows
 from bakeoff.results.schema import Kept, Row, Standing, Summary
 
@@ -121,7 +121,7 @@ def matrix(summary: Summary) -> Matrix:
 def _line(row: Row, summary: Summary, heads: Sequence[Column], best: Mapping[str, float]) -> Line:
     if row.not_run is not None:
         texts = {MODEL.key: Cell(name_without_store(row), "lost"), STORE.key: Cell(row.store or "–", "lost")}
-        return Line(row, texts, f"not run: {row.reason}")
+        return Line(row, texts, f"not run: {failure_words(row.not_run)}")
     cells = {
         MODEL.key: Cell(name_without_store(row), "scale" if row.row_type == "baseline" else "name"),
         STORE.key: Cell(row.store or "–"),
@@ -216,4 +216,6 @@ def _money(row: Row, column: Column) -> Cell:
         return UNKNOWN
     usd = column.value(row)
     about = "~" if row.cost.tokens_estimated and usd else ""
-    return Cell("unknown" if usd is None else f"{about}{dollars(usd)}", value=usd, hint=row.cost.price)
+    return Cell(
+        "unknown" if usd is None else f"{about}{dollars(usd)}", value=usd, hint=price_words(row.cost.list_price)
+    )

@@ -8,7 +8,7 @@ from typing import Literal
 from bakeoff.core.figures import Loss
 from bakeoff.core.printable import pluralise
 from bakeoff.report.matrix import DOUBT, KEPT, kept_words
-from bakeoff.report.words import words
+from bakeoff.report.words import WEIGHTED, words
 from bakeoff.results.schema import Summary
 
 NO_COSINE = 0.5  # a similarity that is further off was not worked out from codes, either
@@ -66,14 +66,14 @@ def _index_loss(loss: Loss) -> str:
     """Without the row's own NDCG where nothing was lost: the sentence is the same for all such rows."""
     lost = round(loss.ndcg_lost, 3) + 0.0  # no minus before a zero
     queries = "1 query" if loss.short == 1 else f"{loss.short} queries"
-    change = f"of which the index lost {lost:.3f}"
+    change = f", of which the index lost {lost:.3f}" if lost > 0 else ""
     if lost < 0:
-        change = f"and by chance {-lost:.3f} more with what the index returns"
+        change = f", and by chance {-lost:.3f} more with what the index returns"
     no_cosines = loss.score_error > NO_COSINE
     if lost == 0 and round(loss.recall, 3) == 1 and not loss.short and not no_cosines:
-        return "the index lost 0.000 of NDCG@10; recall@10 against exact search 1.000"
+        return "the index returns what exact search does"
     return (
-        f"NDCG@10 {loss.ndcg_exact:.3f} under exact search, {change}; "
+        f"NDCG@10 {loss.ndcg_exact:.3f} under exact search{change}; "
         f"recall@10 against exact search {loss.recall:.3f}"
         + (f"; {queries} got shorter lists than there were documents for" if loss.short else "")
         + (f"; its scores are no cosines (up to {loss.score_error:.3g} off)" if no_cosines else "")
@@ -97,9 +97,9 @@ def headline(summary: Summary) -> str:
     drawn = f" drawn from {task.drawn_from}" if task.drawn_from else ""
     return (
         f"{summary.name}: {called} ({pluralise(task.documents, 'document')}{drawn}, "
-        f"{pluralise(task.queries, 'query')}, relevant from grade {task.rel} on), "
+        f"{pluralise(task.queries, 'query')}, relevant = grade ≥ {task.rel}), "
         f"top {summary.lineup['depth']}, {pluralise(summary.lineup['rounds'], 'round')}"
-        + (f"; {task.weighting}" if task.weighting else "")
+        + (f"; {WEIGHTED}" if task.weighting else "")
     )
 
 

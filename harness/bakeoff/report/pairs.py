@@ -28,7 +28,7 @@ def pairs_table(pairs: Sequence[PairedDifference], relations: Sequence[str] = ()
 
     from bakeoff.report.grid import Figures, Grid, Prose
 
-    heads = map(Figures, ("by", "95% interval", "p (Holm)", "won", "lost"))
+    heads = map(Figures, ("by", "95% interval", "p (Holm)", "won", "tied", "lost"))
     table = Grid(["better", "worse", *heads, *(["verdict"] if relations else [])], keys=2)
     for at, given in enumerate(pairs):
         pair = given if given.difference >= 0 else given.reverse()
@@ -42,6 +42,7 @@ def pairs_table(pairs: Sequence[PairedDifference], relations: Sequence[str] = ()
             ends + (f" {DOUBT}" if pair.doubt else ""),
             f"{pair.p_holm:.3f}" if pair.p_holm >= 0.001 else "<0.001",
             str(pair.wins),
+            str(pair.ties),
             str(pair.losses),
             *relations[at : at + 1],
         )

@@ -20,6 +20,7 @@ from bakeoff.report.notes import Note, notes
 from bakeoff.report.page_data import LIMITS, payload, shown_contenders
 from bakeoff.report.sections import text_table
 from bakeoff.report.verdict_words import Findings, further_sentences, pick_lines, verdict_sentences
+from bakeoff.report.words import WEIGHTED, price_words
 from bakeoff.results.schema import Cost, Detailed, Latency, Row, Summary
 
 Facts = list[tuple[str, str]]
@@ -57,8 +58,8 @@ def run_facts(summary: Summary) -> Facts:
     machine, lineup = summary.machine, summary.lineup
     versions = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
     tests = "confidence set of the best (max-T), exact intervals of means, pairs guarded against rare failures"
-    if weighting := summary.task.weighting:
-        tests = f"{weighting}; {tests}"
+    if summary.task.weighting:
+        tests = f"{WEIGHTED}; {tests}"
     return [
         ("Made", f"{summary.started}, in {summary.seconds:.1f} s"),
         ("Machine", f"{machine.cpu}, {machine.cores} cores, {machine.memory_gb:g} GB, {machine.system}"),
@@ -98,7 +99,7 @@ USE = (
     _cost_column("Retries", lambda cost: cost.retries),
     _cost_column("From cache", lambda cost: cost.cached),
     Use("Cut", text=lambda row: _cut(row.cost)),
-    Use("Price", is_text=True, text=lambda row: (row.cost.price if row.cost else "") or "–"),
+    Use("Price", is_text=True, text=lambda row: price_words(row.cost.list_price if row.cost else None) or "–"),
 )
 
 

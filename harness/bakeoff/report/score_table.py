@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -12,8 +13,8 @@ from rich.text import Text
 from bakeoff.core.figures import OwnColumn
 from bakeoff.report.groups import LONGEST, RowGroup, name_without_store, shorten, store_name
 from bakeoff.report.numbers import milliseconds, short_label, size
+from bakeoff.report.sections import head_words
 from bakeoff.report.verdict_words import Findings, unreliable
-from bakeoff.report.words import words
 from bakeoff.results.schema import Row
 
 LEADS, MAY_BE_BEST, OPEN, INCUMBENT, BEATS, WORSE = "★", "≈", "?", "◦", "+", "−"
@@ -183,8 +184,10 @@ def own_text(column: OwnColumn, label: str) -> str:
             return f"{100 * value:.1f}"
         case "count":
             return f"{value:,.0f} ({value / column.of:.0%})" if column.of else f"{value:,.0f}"
-        case _:
+        case "score":
             return f"{value:.3f}".replace("-", WORSE)
+        case _:
+            assert_never(column.quantity)
 
 
 def short_head(found: Findings, measure: str) -> str:
@@ -220,7 +223,7 @@ class ScoreTable:
         found, summary = self.found, self.found.summary
         decides, own = found.verdict.measure, summary.own_columns
         columns = [
-            ScreenColumn(words(column.head), tuple(own_text(column, group.first.label) for group in self.groups))
+            ScreenColumn(head_words(column.head), tuple(own_text(column, group.first.label) for group in self.groups))
             for column in own
         ]
         if not own and len(summary.task.categories) <= FEW_CATEGORIES:

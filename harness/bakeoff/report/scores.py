@@ -14,10 +14,14 @@ from bakeoff.core.printable import pluralise
 from bakeoff.report.groups import shorten
 from bakeoff.report.matrix import BEST, MAY_BE_BEST
 from bakeoff.report.numbers import alternatives, enumeration, interval, short_label
+from bakeoff.report.words import words
 from bakeoff.results.score import ScoredRuns
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+
+FORMAT = 2  # of the JSON
 
 
 def terminal(scored: ScoredRuns, *, per_query: bool = False) -> RenderableType:
@@ -47,7 +51,7 @@ def terminal(scored: ScoredRuns, *, per_query: bool = False) -> RenderableType:
         parts.append(Prose(f"{BEST} leads  {MAY_BE_BEST} may be best (95%)", "dim"))
     queries = pluralise(len(scored.queries), "query")
     parts.append(Prose(f"{queries}, relevant = grade ≥ {scored.rel}, sorted in {scored.precision} precision", "dim"))
-    return Group(*parts, *(Prose(f"note: {note}", "yellow") for note in scored.notes))
+    return Group(*parts, *(Prose(f"note: {words(note)}", "yellow") for note in scored.notes))
 
 
 def _leads(scored: ScoredRuns, run: str) -> bool:
@@ -96,25 +100,27 @@ def as_csv(scored: ScoredRuns, *, per_query: bool = False) -> str:
                     [run, measure, query, repr(float(value)), "", ""]
                     for query, value in zip(scored.queries, values, strict=True)
                 )
-            low, high = (_known(bound) for bound in scored.intervals[run][measure])
+            low, high = (_finite(bound) for bound in scored.intervals[run][measure])
             writer.writerow([run, measure, "all", repr(scored.mean(run, measure)), low, high])
     return out.getvalue()
 
 
 def as_json(scored: ScoredRuns, *, per_query: bool = False) -> str:
-    """Means, intervals, pairs and notes, unrounded."""
+    """Means, intervals, pairs and notes, unrounded. `text` may change."""
     runs: dict[str, Any] = {}
     for run, scores in scored.runs.items():
         runs[run] = {
             str(measure): {
                 "mean": scored.mean(run, measure),
-                "low": _known(scored.intervals[run][measure][0]),
-                "high": _known(scored.intervals[run][measure][1]),
+                "low": _finite(scored.intervals[run][measure][0]),
+                "high": _finite(scored.intervals[run][measure][1]),
                 **({"queries": dict(zip(scored.queries, values.tolist(), strict=True))} if per_query else {}),
             }
             for measure, values in scores.items()
         }
+    group = scored.best.get(scored.measures[0], [])
     content = {
+        "format": FORMAT,
         "queries": len(scored.queries),
         "precision": scored.precision,
         "rel": scored.rel,
@@ -122,10 +128,11 @@ def as_json(scored: ScoredRuns, *, per_query: bool = False) -> str:
         "pairs": {str(measure): pairs for measure, pairs in scored.pairs.items()},
         "best_set": {str(measure): group for measure, group in scored.best.items()},
         "notes": scored.notes,
+        "text": [*([_conclusion(scored, group)] if group else []), *map(words, scored.notes)],
     }
     return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
 
 
-def _known(bound: float) -> float | None:
+def _finite(bound: float) -> float | None:
     """A single query has no interval."""
     return None if math.isnan(bound) else bound

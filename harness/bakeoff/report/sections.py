@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from bakeoff.core.facts import Fact, Section, TableCell, TableColumn
+from bakeoff.report.numbers import MINUS
 from bakeoff.report.words import words
 
 UNKNOWN = "–"
@@ -24,13 +25,18 @@ class TextTable:
 
 def text_table(section: Section) -> TextTable:
     """A section as it is shown."""
-    columns = [TableColumn(head=head) if isinstance(head, str) else head for head in section.head]
+    columns = section.head
     return TextTable(
         words(section.title),
-        [" ".join(filter(None, (words(column.head), column.unit))) for column in columns],
+        [" ".join(filter(None, (head_words(column.head), column.unit))) for column in columns],
         [[cell_text(cell, column) for cell, column in zip(row, columns, strict=True)] for row in section.rows],
         [words(note) for note in section.notes],
     )
+
+
+def head_words(head: Fact | str) -> str:
+    """The head of a column: a name, or a fact in words."""
+    return head if isinstance(head, str) else words(head)
 
 
 def cell_text(cell: TableCell, column: TableColumn) -> str:
@@ -38,13 +44,17 @@ def cell_text(cell: TableCell, column: TableColumn) -> str:
     if cell is None:
         return UNKNOWN
     if isinstance(cell, str | Fact):
-        return words(cell)
+        return head_words(cell)
     if isinstance(cell, int | float):
         return _number(cell, column)
     return _several(cell, column)
 
 
 def _number(value: float, column: TableColumn) -> str:
+    return _plain_number(value, column).replace("-", MINUS)
+
+
+def _plain_number(value: float, column: TableColumn) -> str:
     sign, digits = "+" if column.signed else "", column.digits
     match column.form:
         case "fixed" | "spread":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from bakeoff.core.printable import inert, section_lines
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report.pairs import p_text
@@ -48,6 +50,12 @@ def blocks(table: TaskTable) -> list[Block]:
         ]
         made.append(("Transfer: gained or lost against the base", ["contender", TASKS, *figures], rows))
     return made
+
+
+def as_json(table: TaskTable) -> str:
+    """Every fact. `text` may change."""
+    content = {**msgspec.to_builtins(table), "text": sentences(table)}
+    return msgspec.json.format(msgspec.json.encode(content), indent=2).decode()
 
 
 def sentences(table: TaskTable) -> list[str]:

@@ -32,6 +32,7 @@ from bakeoff.results.picks import Choice, has_reliable_times
 from bakeoff.results.schema import Pick, PossibleWinner, Row, Standing, Summary, Verdict
 
 CONFIDENCE = "95% confidence"
+NOT_SETTLED = "Not settled."  # before what would settle it
 WITHOUT_VERDICT = {
     "labels by row": "There is no verdict: hybrid labels come from each row’s own similarities, so no two rows share "
     "labels.",
@@ -380,7 +381,7 @@ def _until_graded(found: Findings, name: str) -> tuple[str, str]:
 def _grade_first(found: Findings) -> str:
     task = found.summary.lineup.get("task")
     command = f"bakeoff grade next {quote(task)}" if isinstance(task, str) else "bakeoff grade next TASK"
-    return f"Not settled. Grade those pairs first with {command}."
+    return f"{NOT_SETTLED} Grade those pairs first with {command}."
 
 
 def _unsettled(found: Findings) -> str:
@@ -388,8 +389,8 @@ def _unsettled(found: Findings) -> str:
     if found.verdict.situation == "too few differ" and outlook is not None:
         tell = "tells" if outlook.differing == 1 else "tell"
         some = f"Only {outlook.differing} of {number:,} {plural(unit, number)} {tell} the rows apart"
-        return f"Not settled. {some}; label more {plural(unit, 2)}."
-    return f"Not settled. {_next_step(found, 'gaps')}"
+        return f"{NOT_SETTLED} {some}; label more {plural(unit, 2)}."
+    return f"{NOT_SETTLED} {_next_step(found, 'gaps')}"
 
 
 def _next_step(found: Findings, what: str) -> str:

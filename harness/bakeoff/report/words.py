@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
+from bakeoff_providers.base import Price
+from bakeoff_providers.errors import Missing, place_words
+
 from bakeoff.core.extensions import collect_entries, load_place
-from bakeoff.core.facts import Fact, Remark
+from bakeoff.core.facts import Fact, Failure
 from bakeoff.core.printable import join_names, pluralise
 
 Words = Mapping[str, str | Callable[..., str]]
+
+WEIGHTED = "queries weighted by traffic"
 
 PARTS = {
     "kind_tables": "the tables of this kind of task",
@@ -27,18 +32,42 @@ PARTS = {
 }
 
 
-def words(remark: Remark) -> str:
-    """A fact in words; a text is shown as it is, and so are id and arguments of a fact that nobody has words for."""
-    if isinstance(remark, str):
-        return remark
-    extension, _, name = remark.id.rpartition(".")
+def words(fact: Fact) -> str:
+    """A fact in words; id and arguments of one that nobody has words for."""
+    extension, _, name = fact.id.rpartition(".")
     known = (_words_of(extension) if extension else WORDS).get(name)
     try:
         if known is not None:
-            return known.format(**remark.arguments) if isinstance(known, str) else known(**remark.arguments)
+            return known.format(**fact.arguments) if isinstance(known, str) else known(**fact.arguments)
     except (KeyError, TypeError, ValueError):  # a fact of another version has other arguments
         pass
-    return _plainly(remark)
+    return _plainly(fact)
+
+
+def failure_words(failure: Failure) -> str:
+    """Why a contender has no figures, in one line; an error of a library is named by its type."""
+    if failure.lacks:
+        return "; ".join(dict.fromkeys(map(_lack_words, failure.lacks)))
+    raised = failure.error if failure.kind == "raised" else ""
+    said = ": ".join(part for part in (failure.file, place_words(failure.place), raised, failure.text) if part)
+    return f"{said} ({failure.remedy})" if failure.remedy else said
+
+
+def _lack_words(fact: Fact) -> str:
+    named = {
+        name: value if isinstance(value, str) else [str(one) for one in value]
+        for name, value in fact.arguments.items()
+        if isinstance(value, str | Sequence)
+    }
+    try:
+        return Missing(fact.id, named).text
+    except KeyError:  # of another version
+        return _plainly(fact)
+
+
+def price_words(price: Price | None) -> str:
+    """A list price and when it was seen."""
+    return f"${price.usd_per_million_tokens:g} a million tokens, seen {price.seen}" if price else ""
 
 
 @cache
@@ -174,9 +203,74 @@ def _ranks_unlike(label: str, query: str, place: int, expected: str, got: str) -
     )
 
 
+def _filter_matches_nothing(count: int, queries: Sequence[str]) -> str:
+    return f"no document passes the filter (where) of {some_of(queries, count)}"
+
+
+def _nothing_relevant(count: int, queries: Sequence[str]) -> str:
+    return (
+        f"no document is relevant for {pluralise(count, 'query')} ({some_of(queries, count)}), where every score is 0"
+    )
+
+
+def _mostly_relevant(count: int, queries: Sequence[str], share: float) -> str:
+    some = some_of(queries, count)
+    return f"more than {share:.0%} of the corpus is relevant for {some}; even a random order does well there"
+
+
+def _more_relevant_than_depth(count: int, queries: Sequence[str], depth: int) -> str:
+    some = some_of(queries, count)
+    return f"more than {depth} documents are relevant for {some}; recall@{depth} can't reach 1 there"
+
+
+def _pool_ungraded(open_pairs: int, pooled: int, command: str) -> str:
+    have = "has no grade and counts" if open_pairs == 1 else "have no grade and count"
+    return f"{open_pairs} of the {pluralise(pooled, 'pair')} of the pool {have} as not relevant: {command}"
+
+
+def _top_ungraded(share: float, labels: Sequence[str], depth: int, command: str) -> str:
+    return (
+        f"{share:.0%} of the first {depth} places of {join_names(labels)} has no grade and counts as not relevant: "
+        f"{command}"
+    )
+
+
+def _unsettled_grades(grades: int, annotators: Sequence[str], task: str) -> str:
+    are = "is" if grades == 1 else "are"
+    return f"{pluralise(grades, 'grade')} by {', '.join(annotators)} {are} not used yet: bakeoff adjudicate {task}"
+
+
+def _run_lacks(run: str, count: int, named: Sequence[str], of: int) -> str:
+    return (
+        f"{run} lacks {count} of {pluralise(of, 'query')} ({some_of(named, count)}), which score 0; --answered leaves "
+        "them out, as trec_eval does"
+    )
+
+
+def _run_unjudged(run: str, count: int, named: Sequence[str]) -> str:
+    are = "is" if count == 1 else "are"
+    return f"{run} has {pluralise(count, 'query')} without judgments ({some_of(named, count)}), which {are} not scored"
+
+
+def _other_texts_or_categories(tasks: Sequence[str]) -> str:
+    return f"other texts or categories: the tasks are {' and '.join(tasks)}"
+
+
+def _no_scores(file: str, problem: str, remedy: str) -> str:
+    said = f"{file}: {problem}" if file else problem
+    return (
+        f"{said} ({remedy})" if remedy else said
+    ) + "; --contender NAME checks one alone, NEW=OLD one with another name in the baseline"
+
+
+def _not_compared(labels: Sequence[str], result: str) -> str:
+    return f"Not compared: {join_names(labels)}, only in {result}."
+
+
 _SCORE_CONDENSED, _SCORE_IF_IRRELEVANT = "{measure} without them", "{measure} if irrelevant"
 
 WORDS: Words = {
+    "quote": "{text}",
     # of timings
     "busy": "the machine was busy (load {load:.1f} on {cores} cores); rerun when it is idle",
     "few_samples": "too few samples for p95 ({samples}, {needed} needed); raise --rounds",
@@ -195,7 +289,6 @@ WORDS: Words = {
     ),
     "skewed": "the differences are strongly skewed ({skew:+.1f}) for {queries} queries; p may be too small",
     # of rows
-    "will_not_run": "{label} will not run: {reason}",
     "no_revision": "{model}: its code has no revision, so its vectors are not cached; give it one",
     "no_prompts": _no_prompts,
     "too_long": _too_long,
@@ -243,6 +336,42 @@ WORDS: Words = {
         "all_scores/, their rankings in runs/"
     ),
     "not_made": _not_made,
+    # of a task's health
+    "filter_matches_nothing": _filter_matches_nothing,
+    "near_duplicates": "{first} and {second} are {share:.0%} alike: drop one of them",
+    "nothing_relevant": _nothing_relevant,
+    "mostly_relevant": _mostly_relevant,
+    "more_relevant_than_depth": _more_relevant_than_depth,
+    "target_out_of_reach": "the target {measure} ≥ {target} can't be met; a perfect ranking has {oracle:.3f}",
+    "pool_ungraded": _pool_ungraded,
+    "top_ungraded": _top_ungraded,
+    "lexical_task": (
+        "BM25 has {share:.0%} of the oracle's {measure}; words alone answer these queries, so embeddings can't show "
+        "their worth"
+    ),
+    "unsettled_grades": _unsettled_grades,
+    "one_annotator": "all grades are from one annotator, {annotator}",
+    # of a dry run
+    "local": "runs here",
+    "local_timed": "runs here; time estimated from a few texts",
+    "local_token_vectors": "one vector per token; runs here, not timed",
+    "local_untimed": "runs here, not timed",
+    "upper_bound": "upper bound: cached pairs are not subtracted",
+    # of runs that are scored
+    "left_out": "{queries} of {judged} judged queries are left out (--answered)",
+    "run_lacks": _run_lacks,
+    "run_unjudged": _run_unjudged,
+    # of results that are compared
+    "other_documents": "other documents: {count} are only in one of the two, such as {example!r}",
+    "other_number_of_documents": "other documents: there are {first} and {second}",
+    "other_queries": "other queries: {count} are only in one of the two, such as {example!r}",
+    "other_query_texts": "other queries: {count} have another text, such as {example!r}",
+    "other_grades": "other judgments: {count} queries have other grades, such as {example!r}",
+    "other_threshold": "another threshold: rel = {first} and {second}",
+    "other_texts_or_categories": _other_texts_or_categories,
+    "no_contender_ran": "no contender of the baseline ran",
+    "no_scores": _no_scores,
+    "not_compared": _not_compared,
     # heads of tables
     "contender": "Contender",
     "row": "Row",

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+FORMAT = 2  # of the JSON that a check prints
 FINE, WORSE, UNREACHABLE = 0, 1, 3  # exit codes; 2 is bad input, as everywhere
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -41,9 +42,10 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
         return WORSE if self.worse else FINE
 
     def to_json(self) -> bytes:
-        """Everything but the gauges, which repeat figures."""
+        """Everything but the gauges, which repeat figures. `text` may change."""
         content = {
-            "command": self.command, "worse": self.worse, "sentences": list(self.sentences), **without_nan(self.figures)
+            "format": FORMAT, "command": self.command, "worse": self.worse, **without_nan(self.figures),
+            "text": list(self.sentences),
         }  # fmt: skip
         return msgspec.json.format(msgspec.json.encode(content), indent=2)
 
@@ -67,7 +69,7 @@ def openmetrics(gauges: Sequence[Gauge]) -> str:
         families.setdefault(gauge.name, []).append(gauge)
     lines = []
     for name, samples in families.items():
-        lines += [f"# TYPE bakeoff_{name} gauge", f"# HELP bakeoff_{name} {_escaped(samples[0].help)}"]
+        lines += [f"# TYPE bakeoff_{name} gauge", f"# HELP bakeoff_{name} {_escape(samples[0].help)}"]
         lines += [f"bakeoff_{name}{_labels(sample.labels)} {_number(sample.value)}" for sample in samples]
     return "\n".join([*lines, "# EOF"]) + "\n"
 
@@ -82,11 +84,11 @@ def without_nan(value: Any) -> Any:
 
 
 def _labels(labels: Mapping[str, str]) -> str:
-    quoted = ",".join(f'{key}="{_escaped(value)}"' for key, value in labels.items())
+    quoted = ",".join(f'{key}="{_escape(value)}"' for key, value in labels.items())
     return f"{{{quoted}}}" if quoted else ""
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 

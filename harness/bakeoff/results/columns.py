@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from bakeoff.core.facts import Fact
+from bakeoff.core.facts import Failure
 from bakeoff.results.picks import index_mb, price, query_price
 from bakeoff.results.schema import Detailed, Row, Standing, Summary
 
@@ -184,10 +184,15 @@ def scores_table(detailed: Detailed) -> Table:
     ]
 
 
+def _failure_name(failure: Failure) -> str:
+    """The ids of what a contender lacks, or the type of the error that ended it."""
+    return " ".join(lack.id for lack in failure.lacks) or failure.error or failure.text
+
+
 def _matrix_record(row: Row, standing: Standing | None, measures: list[Column], stages: list[Column]) -> dict[str, Any]:
     record: dict[str, Any] = {
         "contender": row.label, "row_type": row.row_type, "provider": row.provider, "model": row.model,
-        "store": row.store, "local": row.local, "not_run": row.reason or None,
+        "store": row.store, "local": row.local, "not_run": row.not_run and _failure_name(row.not_run),
         "standing": standing and standing.mark, "open until graded": standing and standing.open,
     }  # fmt: skip
     for column in measures:
@@ -198,8 +203,7 @@ def _matrix_record(row: Row, standing: Standing | None, measures: list[Column], 
     record |= {column.field: column.value(row) for column in (*stages, TOTAL, TOTAL_P95)}
     record["samples"] = TOTAL.samples(row) if row.latency else None
     doubts = row.latency.doubts if row.latency else []
-    ids = [doubt.id if isinstance(doubt, Fact) else doubt for doubt in doubts]
-    record["timing doubts"] = "; ".join(ids) if row.latency else None
+    record["timing doubts"] = "; ".join(doubt.id for doubt in doubts) if row.latency else None
     kept = row.latency.kept if row.latency else None
     record["timed earlier"] = kept and f"{kept.when} on {', '.join(kept.machines)}"
     record |= {column.field: column.value(row) for column in (COST, PER_MILLION, PER_THOUSAND)}

@@ -14,8 +14,8 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.arrays import Values
+from bakeoff.core.facts import Fact, fact
 from bakeoff.core.figures import PairedDifference
-from bakeoff.core.printable import join_names
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.labels import match_labels
 from bakeoff.results.result import Result, load
@@ -49,7 +49,7 @@ class Comparison:
     averaging: Averaging
     tested: Sequence[tuple[str, str]]
     equivalent_within: float | None = None
-    unmatched: Sequence[str] = ()  # a sentence about the rows that only one of the results has
+    unmatched: Sequence[Fact] = ()  # rows that only one of the results has
     letters: Mapping[str, str] = field(default_factory=dict)  # what stands for a result's name in all of this
 
     @property
@@ -139,7 +139,16 @@ def other_grades(a: Result, b: Result) -> list[str]:
     return [query for query in mine if query in yours and mine[query].grades != yours[query].grades]
 
 
-def why_not(a: Result, b: Result, *, grades: bool = True) -> list[str]:
+class NotComparable(InputError):
+    """Two results of different tasks; `reasons` say what differs."""
+
+    def __init__(self, first: str, other: str, reasons: Sequence[Fact]) -> None:
+        self.first, self.reasons = first, list(reasons)
+        parts = dict.fromkeys(reason.id.removeprefix("other_").replace("_", " ") for reason in reasons)
+        super().__init__(f"can't be compared with {first}: other {', '.join(parts)}", file=other)
+
+
+def why_not(a: Result, b: Result, *, grades: bool = True) -> list[Fact]:
     """Why two results can't be compared; nothing when they can. Scores of other questions are other scores.
 
     Without `grades` other grades are no reason, as rankings can be scored again.
@@ -152,23 +161,23 @@ def why_not(a: Result, b: Result, *, grades: bool = True) -> list[str]:
     # A title is stored only for a document that occurs in a ranking or a judgment.
     if counts[0] != counts[1] or (len(mine.titles), len(yours.titles)) == counts:
         if lost := set(mine.titles) ^ set(yours.titles):
-            reasons.append(f"other documents: {len(lost)} are only in one of the two, such as {min(lost)!r}")
+            reasons.append(fact("other_documents", count=len(lost), example=min(lost)))
         elif counts[0] != counts[1]:
-            reasons.append(f"other documents: there are {counts[0]} and {counts[1]}")
+            reasons.append(fact("other_number_of_documents", first=counts[0], second=counts[1]))
     if lost := set(mine.queries) ^ set(yours.queries):
-        reasons.append(f"other queries: {len(lost)} are only in one of the two, such as {min(lost)!r}")
+        reasons.append(fact("other_queries", count=len(lost), example=min(lost)))
     both = [query for query in mine.queries if query in yours.queries]
     if other := [query for query in both if mine.queries[query].text != yours.queries[query].text]:
-        reasons.append(f"other queries: {len(other)} have another text, such as {other[0]!r}")
+        reasons.append(fact("other_query_texts", count=len(other), example=other[0]))
     regraded, rels = other_grades(a, b), (a.summary.task.rel, b.summary.task.rel)
     if not grades and (regraded or rels[0] != rels[1]):
         return reasons
     if regraded:
-        reasons.append(f"other judgments: {len(regraded)} queries have other grades, such as {regraded[0]!r}")
+        reasons.append(fact("other_grades", count=len(regraded), example=regraded[0]))
     if rels[0] != rels[1]:
-        reasons.append(f"another threshold: rel = {rels[0]} and {rels[1]}")
-    tasks = " and ".join(f"{each.summary.task.name} ({each.summary.task.fingerprint})" for each in (a, b))
-    return reasons or [f"other texts or categories: the tasks are {tasks}"]
+        reasons.append(fact("other_threshold", first=rels[0], second=rels[1]))
+    tasks = [f"{each.summary.task.name} ({each.summary.task.fingerprint})" for each in (a, b)]
+    return reasons or [fact("other_texts_or_categories", tasks=tasks)]
 
 
 def compare_results(
@@ -187,7 +196,7 @@ def compare_results(
     _check_comparable(results)
     first, alone = results[0], len(results) == 1
     measure = first.deciding(measure)
-    chosen = _chosen(contenders, results)
+    chosen = _choose(contenders, results)
     letters = dict(zip(_letters(), (result.name for result in results), strict=False)) if lettered and not alone else {}
     shown = {result.name: "" if alone else result.name for result in results}
     shown |= {name: letter for letter, name in letters.items()}
@@ -216,10 +225,10 @@ def _check_comparable(results: Sequence[Result]) -> None:
         raise InputError("two results have the same name", file=first.name, remedy="load(folder, name) names one")
     for other in results[1:]:
         if reasons := why_not(first, other):
-            raise InputError(f"can't be compared with {first.name}: {'; '.join(reasons)}", file=other.name)
+            raise NotComparable(first.name, other.name, reasons)
 
 
-def _chosen(contenders: Sequence[str], results: Sequence[Result]) -> set[str]:
+def _choose(contenders: Sequence[str], results: Sequence[Result]) -> set[str]:
     """The labels that are meant, whichever result knows them; all where none is named."""
     names: dict[str, set[str]] = {}
     for result in results:
@@ -250,14 +259,14 @@ def _with_the_first(
         sides,
         pairs=[pair for pair, (label, _) in zip(compared, common, strict=True) if label in chosen],
         tested=tested,
-        unmatched=[sentence for result in others for sentence in _unmatched(first, result, chosen, shown)],
+        unmatched=[alone for result in others for alone in _list_unmatched(first, result, chosen, shown)],
     )
 
 
-def _unmatched(first: Result, other: Result, chosen: Set[str], shown: Mapping[str, str]) -> list[str]:
+def _list_unmatched(first: Result, other: Result, chosen: Set[str], shown: Mapping[str, str]) -> list[Fact]:
     """Rows that one of two results lacks: nobody should take them for compared."""
     return [
-        f"Not compared: {join_names(alone)}, which only {shown[result.name]} has."
+        fact("not_compared", labels=alone, result=shown[result.name])
         for result, rest in ((first, other), (other, first))
         if (alone := [label for label in result.labels if label in chosen and label not in rest.labels])
     ]

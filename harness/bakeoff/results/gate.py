@@ -10,6 +10,7 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.arrays import Values
+from bakeoff.core.facts import Fact, fact
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.ranked_grades import join
 from bakeoff.evaluation.score import score_queries
@@ -86,7 +87,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     needed: int | None = None
     checks: list[ContenderCheck] = []
     new: list[str] = []  # contenders without a baseline
-    refused: list[str] = []
+    refused: list[Fact] = []
 
     @property
     def outcome(self) -> Outcome:
@@ -151,23 +152,19 @@ def gate(
 
 def _scores(
     result: Result, baseline: Result, chosen: Sequence[tuple[str, str]], measure: Measure
-) -> tuple[list[tuple[Values, Values]], list[str]]:
+) -> tuple[list[tuple[Values, Values]], list[Fact]]:
     """The scores of both sides of every check, and why there can be none."""
     regraded = bool(other_grades(result, baseline)) or result.summary.task.rel != baseline.summary.task.rel
-    refused = [f"{baseline.name}: {reason}" for reason in why_not(result, baseline, grades=False)]
+    refused = why_not(result, baseline, grades=False)
     if not refused and not chosen:
-        refused.append(f"{baseline.name}: no contender ran")
+        refused.append(fact("no_contender_ran"))
     sides = []
     for new, old in chosen if not refused else ():
         try:
             before = _rescored(baseline, old, measure, result) if regraded else baseline.values(old, measure)
             sides.append((result.values(new, measure), before))
         except InputError as error:
-            known = f" ({error.remedy})" if error.remedy else ""
-            refused.append(
-                f"{error}{known}; the baseline is {baseline.name}: --contender NAME checks one alone, "
-                "--contender NEW=OLD one that the baseline calls otherwise, --baseline names another result"
-            )
+            refused.append(fact("no_scores", file=str(error.file or ""), problem=error.problem, remedy=error.remedy))
     return sides, refused
 
 

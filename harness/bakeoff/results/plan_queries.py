@@ -44,39 +44,6 @@ class QueryPlan:
         """How many are missing."""
         return max(0, needed - self.have)
 
-    @property
-    def sentences(self) -> list[str]:
-        """In words, the basis first."""
-        there = f"; {self.have} {self._units} are there already." if self.have else "."
-        lines = [f"{self.measure}: a score's variance beside its query and contender is {self.variance:.4f}{there}"]
-        if self.drawn:
-            lines.append("Every drawn query counts alike here; means per query asked, by traffic, vary otherwise.")
-        if self.width is not None:
-            what = f"A 95% interval of a difference that is {self.width:g} wide on average"
-            lines.append(self._line(what, self.for_width))
-        if self.difference is not None:
-            lines += [self._range(pair, needed) for pair, needed in self.for_power.items()]
-            if self.contenders > 2:
-                what = f"To find that {self.contenders} contenders, {self.difference:g} apart at most, are not alike"
-                lines.append(self._line(f"{what} in {self.power:.0%} of cases (F test, 5%)", self.for_anova))
-        return lines
-
-    def _range(self, pair: str, needed: tuple[int, int] | None) -> str:
-        what = f"To see a gap of {self.difference:g} between {pair} in {self.power:.0%} of cases"
-        if needed is None or needed[0] == needed[1]:
-            return self._line(what, needed and needed[0])
-        return f"{what}: {needed[0]} to {needed[1]} {self._units}."
-
-    @property
-    def _units(self) -> str:
-        return "needs" if self.in_clusters else "queries"
-
-    def _line(self, what: str, needed: int | None) -> str:
-        if needed is None:
-            return f"{what}: no number of {self._units} would do."
-        still = f", {self.still(needed)} more" if self.have else ""
-        return f"{what}: {needed} {self._units}{still}."
-
 
 def _by_pair(
     results: Sequence[Result], measure: str, difference: float, variance: float, power: float

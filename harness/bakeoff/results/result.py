@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -58,6 +59,10 @@ class Result:
     summary: Summary
     detailed: Detailed
     all_scores: AllScores | None = None
+    screen: Callable[[Summary], str] | None = field(default=None, repr=False, compare=False)  # what `print` shows
+
+    def __str__(self) -> str:
+        return self.screen(self.summary) if self.screen else repr(self)
 
     def __repr__(self) -> str:
         return f"Result({self.name!r}: {len(self.labels)} rows, {len(self.queries)} queries)"
@@ -160,7 +165,7 @@ class Result:
                 return contender
         for row in self.summary.rows:
             if row.label == label and row.not_run:
-                raise InputError(f"{label} did not run: {row.reason}", file=self.name)
+                raise InputError(f"{label} did not run", file=self.name, remedy="bakeoff show says why")
         raise InputError(f"has no contender {label!r}", file=self.name, remedy=nearest(label, self.labels))
 
     def _check_whole(self, measure: str) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.clock import SAMPLES_FOR, doubts, percentiles
-from bakeoff.core.facts import Fact, Remark, fact
+from bakeoff.core.facts import Fact, fact
 from bakeoff.core.figures import Timing
 from bakeoff.core.machine import Machine
 from bakeoff.core.progress import steps
@@ -253,7 +253,7 @@ def _embedding_cost(embedding: Embedding, documents: int) -> Cost:
         retries=sum(usage.retries for usage in usages),
         cached=sum(usage.cached for usage in usages),
         truncated=sum(usage.truncated for usage in usages),
-        price=f"${card.price.usd_per_million_tokens:g} a million tokens, seen {card.price.seen}" if card.price else "",
+        list_price=card.price,
     )
 
 
@@ -280,8 +280,8 @@ def _sum(values: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(values) else None
 
 
-def _warnings(row: Scored, task: Task) -> list[Remark]:
-    warnings: list[Remark] = []
+def _warnings(row: Scored, task: Task) -> list[Fact]:
+    warnings: list[Fact] = []
     embedding = row.search.embedding if row.search else None
     if row.search:
         warnings += row.search.build.notes

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from bakeoff_providers.base import Price
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.secrets import without_secrets
 
-from bakeoff.core.facts import Fact, Failure, Remark, Section
+from bakeoff.core.facts import Fact, Failure, Section
 from bakeoff.core.figures import STOP_WITHIN, Loss, OwnColumn, PairedDifference, Percentiles, Timing
 from bakeoff.core.files import decode_json, read_json, write_atomic, write_folder, write_parts
 from bakeoff.core.machine import Machine
@@ -159,7 +160,7 @@ class Cost(msgspec.Struct, kw_only=True, frozen=True):
     retries: int = 0
     cached: int = 0
     truncated: int = 0
-    price: str = ""
+    list_price: Price | None = None
 
 
 class Kept(msgspec.Struct, kw_only=True, frozen=True):
@@ -188,12 +189,12 @@ class Latency(msgspec.Struct, kw_only=True, frozen=True):
     cold_embed_ms: float | None = None
     cold_search_ms: float | None = None
     rerank: Percentiles | None = None
-    doubts: Sequence[Remark] = ()
+    doubts: Sequence[Fact] = ()
     kept: Kept | None = None
 
 
 class Row(msgspec.Struct, kw_only=True, frozen=True):
-    """One row of the matrix. `not_run` holds the reason where there is nothing else to say."""
+    """One row of the matrix. One that did not run has `not_run` and no figures."""
 
     label: Public[str]
     row_type: Public[str]
@@ -202,7 +203,7 @@ class Row(msgspec.Struct, kw_only=True, frozen=True):
     store: Public[str] = ""
     local: bool = False
     baseline: bool = False  # shows what no model is needed for; never advised
-    not_run: Failure | str | None = None
+    not_run: Failure | None = None
     measures: dict[str, Value] = {}
     categories: dict[str, dict[str, float]] = {}
     bounds: dict[str, Bounds] = {}
@@ -216,17 +217,12 @@ class Row(msgspec.Struct, kw_only=True, frozen=True):
     build_seconds: float | None = None
     stable: bool | None = None
     cut: tuple[int, int] | None = None  # about how many texts its model read in part, of how many
-    warnings: list[Remark] = []
+    warnings: list[Fact] = []
 
     @property
     def ran(self) -> bool:
         """Whether this is a contender that answered."""
         return self.not_run is None and self.row_type != "baseline"
-
-    @property
-    def reason(self) -> str:
-        """Why it did not run, in one line."""
-        return self.not_run.line if isinstance(self.not_run, Failure) else self.not_run or ""
 
 
 class TaskInfo(msgspec.Struct, kw_only=True, frozen=True):
@@ -244,7 +240,7 @@ class TaskInfo(msgspec.Struct, kw_only=True, frozen=True):
     categories: Public[list[str]] = []
     targets: dict[str, float] = {}
     without_relevant: Public[list[str]] = []
-    weighting: str | msgspec.UnsetType = msgspec.UNSET  # what means are taken over, where queries do not count alike
+    weighting: Public[str | msgspec.UnsetType] = msgspec.UNSET  # "traffic" where queries do not count alike
     about: str = ""  # what the task is, where it says so
     unit: Public[str] = "query"  # what a query is called, and a document
     item: Public[str] = "document"
@@ -252,7 +248,7 @@ class TaskInfo(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Summary(msgspec.Struct, kw_only=True, frozen=True):
-    """`metrics_summary.json`. `format` is absent in results that held sentences: they are shown as they are."""
+    """`metrics_summary.json`. Results without `format` held sentences, which are quoted."""
 
     name: Public[str]
     started: Public[str]
@@ -266,7 +262,7 @@ class Summary(msgspec.Struct, kw_only=True, frozen=True):
     format: int = FORMAT
     labels: Public[dict[str, str]] = {}  # of measures, as tables head them
     diagnostic: Public[list[str]] = []  # measures by which no row is better than another
-    warnings: list[Remark] = []
+    warnings: list[Fact] = []
     command: str = ""
     trec_eval: list[str] = []
     figures: Public[dict[str, Any]] = {}
@@ -359,13 +355,11 @@ def _shown(summary: Summary) -> Summary:
     )
 
 
-def _without_secrets(remark: Remark) -> Remark:
-    if isinstance(remark, str):
-        return without_secrets(remark)
+def _without_secrets(warning: Fact) -> Fact:
     safe = {
-        name: without_secrets(value) if isinstance(value, str) else value for name, value in remark.arguments.items()
+        name: without_secrets(value) if isinstance(value, str) else value for name, value in warning.arguments.items()
     }
-    return Fact(remark.id, safe)
+    return Fact(warning.id, safe)
 
 
 def read_summary(folder: Path) -> Summary:

@@ -13,8 +13,8 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.arrays import Values
+from bakeoff.core.facts import Fact, fact
 from bakeoff.core.figures import PairedDifference
-from bakeoff.core.printable import pluralise, some
 from bakeoff.core.task import Judgments
 from bakeoff.evaluation.measures import Measure, deepest
 from bakeoff.evaluation.measures.grammar import measures_of
@@ -46,7 +46,7 @@ class ScoredRuns:
     intervals: dict[str, dict[Measure, tuple[float, float]]]
     pairs: dict[Measure, list[PairedDifference]] = field(default_factory=dict)
     best: dict[Measure, list[str]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    notes: list[Fact] = field(default_factory=list)
     precision: Precision = "double"
     rel: int = 1
 
@@ -116,13 +116,13 @@ def _score(
     depth = deepest(tuple(measures))
     ties: Ties = "trec" if precision == "double" else "trec_single"
 
-    def evaluated(run: Run | RunTable) -> Scores:
+    def evaluate(run: Run | RunTable) -> Scores:
         if isinstance(run, RunTable):
             return score_queries(run.join(judgments, queries, depth, ties), measures, rel)
         return score_queries(join_scores(run, judgments, queries, depth, ties), measures, rel)
 
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        scores = dict(zip(runs, pool.map(evaluated, runs.values()), strict=True))
+        scores = dict(zip(runs, pool.map(evaluate, runs.values()), strict=True))
     by_measure = {measure: {name: values[measure] for name, values in scores.items()} for measure in measures}
     pairs = (
         {measure: compare(values, bounded=measure.bounded) for measure, values in by_measure.items()}
@@ -168,22 +168,17 @@ def _intervals(scores: Scores, seed: int) -> dict[Measure, tuple[float, float]]:
 
 def _notes(
     judgments: Judgments, runs: Mapping[str, Run | RunTable], queries: Sequence[str], rel: int, *, answered: bool
-) -> list[str]:
+) -> list[Fact]:
     """What must be read with the figures."""
     notes = []
     if len(queries) < len(judgments):
-        notes.append(f"{len(judgments) - len(queries)} of {len(judgments)} judged queries are left out (--answered)")
+        notes.append(fact("left_out", queries=len(judgments) - len(queries), judged=len(judgments)))
     for name, run in runs.items():
         lacking = [query for query in queries if query not in run]
         if lacking and not answered:
-            notes.append(
-                f"{name} lacks {len(lacking)} of {len(queries)} queries ({some(lacking, NAMED)}), which score 0; "
-                "--answered leaves them out, as trec_eval does"
-            )
+            notes.append(fact("run_lacks", run=name, count=len(lacking), named=lacking[:NAMED], of=len(queries)))
         if extra := [query for query in run if query not in judgments]:
-            unscored = f"({some(extra, NAMED)}), which {'is' if len(extra) == 1 else 'are'} not scored"
-            notes.append(f"{name} has {pluralise(len(extra), 'query')} without judgments {unscored}")
+            notes.append(fact("run_unjudged", run=name, count=len(extra), named=extra[:NAMED]))
     if lost := [query for query in queries if not any(grade >= rel for grade in judgments[query].values())]:
-        queries_lost = f"{pluralise(len(lost), 'query')} ({some(lost, NAMED)})"
-        notes.append(f"no document is relevant for {queries_lost}: every run scores 0 there")
+        notes.append(fact("nothing_relevant", count=len(lost), queries=lost[:NAMED]))
     return notes

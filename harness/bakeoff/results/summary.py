@@ -34,7 +34,7 @@ from bakeoff.results.unjudged import possible_winners, unjudged_sections
 from bakeoff.results.verdict import Question, decide, leader_of, not_comparable
 from bakeoff.running.runner import Outcome
 from bakeoff.running.stages import Scored
-from bakeoff.statistics.averaging import WEIGHTED, Averaging, task_averaging
+from bakeoff.statistics.averaging import Averaging, task_averaging
 from bakeoff.systems.failures import Additions, Part
 from bakeoff.tasks.kinds import TASK_KINDS
 
@@ -202,7 +202,7 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
             categories=task.categories,
             targets=dict(task.targets),
             without_relevant=task.without_relevant(),
-            weighting=WEIGHTED if by_traffic else UNSET,
+            weighting="traffic" if by_traffic else UNSET,
             about=task.about,
             unit=kind.unit,
             item=kind.item,

@@ -18,6 +18,7 @@ from bakeoff.statistics.constants import NOISE
 from bakeoff.statistics.nested import NestedDifference, estimate_nested
 from bakeoff.statistics.tests import holm_of_distinct, hypothesis_of
 
+FORMAT = 2
 ROLES = ("domain", "general")
 
 
@@ -53,6 +54,7 @@ class Transfer(msgspec.Struct, frozen=True, kw_only=True):
 class TaskTable(msgspec.Struct, frozen=True, kw_only=True):
     """`tasks_summary.json`."""
 
+    format: int = FORMAT
     measure: str
     tasks: list[str]
     roles: dict[str, str]

@@ -19,7 +19,7 @@ from bakeoff_providers.needs import Plugin
 from bakeoff_providers.registry import Registry
 
 from bakeoff.core.extensions import collect_entries
-from bakeoff.core.facts import Remark
+from bakeoff.core.facts import Fact
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.remote import SharedFolder
 from bakeoff.core.task import Judgments
@@ -46,7 +46,7 @@ class CorpusJob:
     texts: Sequence[str]
     scratch: Path
     folder: Path  # where files that the line-up names are looked for
-    notice: Callable[[Remark], None]
+    notice: Callable[[Fact], None]
 
 
 class Engine(Plugin, ABC):

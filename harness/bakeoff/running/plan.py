@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from bakeoff_providers.base import Role
+from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.progress import showing
 from bakeoff.embedding.corpus_chunks import in_blocks
@@ -21,10 +22,10 @@ from bakeoff.running.settings import Settings
 from bakeoff.running.turns import take_turns
 from bakeoff.systems.base import EmbeddedCorpus, NotRun, Plan, Prepared, System
 from bakeoff.systems.embedding import EmbeddingRow
-from bakeoff.systems.failures import attempt
+from bakeoff.systems.failures import attempt, failure_of
 from bakeoff.tasks.kinds import load_kind
 
-__all__ = ["Plan", "plan", "plan_sentences"]
+__all__ = ["Plan", "plan"]
 
 
 def plan(lineup: Lineup, settings: Settings) -> list[Plan]:
@@ -34,17 +35,6 @@ def plan(lineup: Lineup, settings: Settings) -> list[Plan]:
     """
     with showing(settings.progress):
         return _plans(lineup, settings)
-
-
-def plan_sentences(plans: Sequence[Plan], lineup: Lineup) -> list[str]:
-    """What the table of plans lacks: rows that embed nothing."""
-    planned = {label for one in plans for label in one.rows}
-    silent = [contender.label for contender in lineup.contenders if contender.label not in planned]
-    verb, are = ("embeds", "is") if len(silent) == 1 else ("embed", "are")
-    absent = [
-        f"{', '.join(silent)} {verb} nothing of {'its' if len(silent) == 1 else 'their'} own and {are} not listed"
-    ]
-    return absent if silent else []
 
 
 class _Counting(Embeddings):
@@ -92,14 +82,15 @@ def _plans(lineup: Lineup, settings: Settings) -> list[Plan]:
         labels = tuple(row.label for row in group)
         failed = next((one for label in labels if isinstance(one := ready.get(label), NotRun)), None)
         if failed is not None:
-            plans.append(Plan(labels, note=failed.reason, lacks=True))
+            plans.append(Plan(labels, failure=failed.failure))
             continue
         if isinstance(group[0], EmbeddingRow) and any(row not in kind.models for row in group):
             _embed(embeddings.embedder(group[0]), kind.further_texts)
         planned = attempt(group[0], partial(group[0].plan, embeddings, labels))
-        plans.append(Plan(labels, note=planned.reason, lacks=True) if isinstance(planned, NotRun) else planned)
+        plans.append(Plan(labels, failure=planned.failure) if isinstance(planned, NotRun) else planned)
     embeddings.close()
-    return [*(one for one in plans if one), *(Plan((label,), note=why, lacks=True) for label, why in lacking.items())]
+    unset = [Plan((label,), failure=failure_of(Unavailable(why))) for label, why in lacking.items()]
+    return [*(one for one in plans if one), *unset]
 
 
 def _embed(embedder: Embedder, texts: Sequence[str]) -> None:

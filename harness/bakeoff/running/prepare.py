@@ -10,7 +10,6 @@ from pathlib import Path
 
 from bakeoff_providers.errors import InputError, Unavailable
 
-from bakeoff.core.facts import fact
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.systems.base import Given, NotRun, Prepared, System
 from bakeoff.systems.failures import attempt
@@ -25,7 +24,7 @@ def check(contenders: Iterable[System], embeddings: Embeddings) -> dict[str, Not
         checked = attempt(contender, partial(_check, contender, embeddings))
         if isinstance(checked, NotRun):
             wrong[contender.label] = checked
-            embeddings.settings.notice(fact("will_not_run", label=contender.label, reason=checked.reason))
+            embeddings.settings.notice(checked)
     return wrong
 
 

@@ -13,7 +13,7 @@ import msgspec
 from bakeoff_providers import stopping
 from bakeoff_providers.errors import InputError
 
-from bakeoff.core.facts import Remark, fact
+from bakeoff.core.facts import Fact, fact
 from bakeoff.core.machine import Machine, after_work, machine
 from bakeoff.core.paths import vectors_folder
 from bakeoff.core.progress import showing, steps
@@ -56,7 +56,7 @@ class Outcome:
     machine: Machine
     started: datetime.datetime
     seconds: float
-    warnings: tuple[Remark, ...]
+    warnings: tuple[Fact, ...]
     extras: Extras
     no_verdict: str = ""  # id of why rows can't be compared with each other, where they can't
 
@@ -137,7 +137,7 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
         if settings.tune_weights:
             tuned = partial(with_tuned_weights, extras, finished, ran, kind, depth)
             extras = additions.attempt("tuned_weights", tuned, extras)
-        noted: list[Remark] = []
+        noted: list[Fact] = []
         noted = additions.attempt("task_warnings", partial(_warnings, task, lineup), noted)
         chunks = embeddings.chunks or len(task.documents)
     return Outcome(
@@ -211,7 +211,7 @@ def _all_scored(preparation: Preparation, scorer: Scorer, rounds: int, settings:
     return scorer.with_disagreements([done[row.contender.label] for row in rows])
 
 
-def _warnings(task: Task, lineup: Lineup) -> list[Remark]:
+def _warnings(task: Task, lineup: Lineup) -> list[Fact]:
     warnings = task_warnings(task)
     deep = [str(measure) for measure in lineup.measures if (measure.k or 0) > task.candidates]
     if deep:

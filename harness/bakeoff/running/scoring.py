@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from bakeoff_providers.errors import InputError, StoreError
 
-from bakeoff.core.facts import Remark
+from bakeoff.core.facts import Fact
 from bakeoff.core.figures import Loss
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
@@ -31,7 +31,7 @@ class Ungraded(InputError):
     """Nobody graded the task yet; a command that knows where the task is says how to."""
 
 
-def check_graded(task: Task, notice: Callable[[Remark], None]) -> None:
+def check_graded(task: Task, notice: Callable[[Fact], None]) -> None:
     """Refuses a task on which every contender would score 0; the notes on its files, which may say why, come first."""
     if len(task.without_relevant()) < len(task.queries):
         return

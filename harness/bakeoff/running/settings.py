@@ -8,9 +8,10 @@ from pathlib import Path
 
 from bakeoff.calls.budget import Budget
 from bakeoff.calls.retry import RetryPolicy
-from bakeoff.core.facts import Remark
+from bakeoff.core.facts import Fact
 from bakeoff.core.progress import Progress, silent
 from bakeoff.lineup.entries import EngineEntry
+from bakeoff.systems.base import NotRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Settings:
     time_hosted: int = 0  # calls to each paid model that only serve to time it
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     progress: Progress = silent
-    notice: Callable[[Remark], None] = lambda _said: None  # for what must be heard before money is spent
+    notice: Callable[[Fact | NotRun], None] = lambda _said: None  # for what must be heard before money is spent
     tune_weights: bool = False
     vectors: tuple[Path, ...] = ()  # shards that are complete: documents are in these and are never asked for
     sample_documents: int | None = None  # every document with a grade, the rest drawn by the line-up's seed

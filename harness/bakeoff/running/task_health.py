@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 
 from bakeoff.core.arrays import Grades, Values
-from bakeoff.core.facts import Remark
+from bakeoff.core.facts import SOME, Fact, fact
 from bakeoff.core.filters import find_unmatched
-from bakeoff.core.printable import join_names, pluralise, some
+from bakeoff.core.printable import join_names
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
@@ -59,15 +59,15 @@ class TextHealth(msgspec.Struct, frozen=True, kw_only=True):
 
     unmatched: list[str]
     duplicates: list[tuple[str, str, float]]
-    warnings: list[Remark]
+    warnings: list[Fact]
 
-    def findings(self) -> list[Remark]:
+    def findings(self) -> list[Fact]:
         """What should be fixed or known."""
         findings = [*self.warnings]
         if self.unmatched:
-            findings.append(f"no document passes the filter (where) of {some(self.unmatched)}: nothing is found there")
-        for first, second, alike in self.duplicates:
-            findings.append(f"{first} and {second} are {alike:.0%} alike: drop one of them")
+            findings.append(_of_queries("filter_matches_nothing", self.unmatched))
+        for first, second, share in self.duplicates:
+            findings.append(fact("near_duplicates", first=first, second=second, share=share))
         return findings
 
 
@@ -100,46 +100,42 @@ class Health(TextHealth, frozen=True, kw_only=True):
     unnoticed_below: float | None
     unnoticed_between: str  # the pair that this is said of
 
-    def findings(self) -> list[Remark]:
+    def findings(self) -> list[Fact]:
         """Findings on texts and on grades."""
         findings = super().findings()
         if self.without_relevant:
-            findings.append(f"no document is relevant for {some(self.without_relevant)}: everyone scores 0 there")
+            findings.append(_of_queries("nothing_relevant", self.without_relevant))
         if self.too_many:
-            findings.append(
-                f"more than {MOST_RELEVANT:.0%} of the corpus is relevant for {some(list(self.too_many))}: "
-                "even a random order does well there"
-            )
+            findings.append(_of_queries("mostly_relevant", list(self.too_many), share=MOST_RELEVANT))
         if self.beyond_cut:
-            findings.append(
-                f"more than {self.depth} documents are relevant for {some(list(self.beyond_cut))}: "
-                f"recall@{self.depth} can't reach 1 there"
-            )
+            findings.append(_of_queries("more_relevant_than_depth", list(self.beyond_cut), depth=self.depth))
         deep = [row.measure for row in self.ceilings if (Measure.parse(row.measure).k or 0) > self.documents]
         if deep:
-            findings.append(f"{', '.join(deep)}: k is larger than the corpus, so nothing is cut off there")
+            findings.append(fact("k_beyond_corpus", measures=deep, documents=self.documents))
         for row in self.ceilings:
             if row.out_of_reach:
-                findings.append(
-                    f"the target {row.measure} ≥ {row.target} can't be met: a perfect ranking has {row.oracle:.3f}"
-                )
+                findings.append(fact("target_out_of_reach", measure=row.measure, target=row.target, oracle=row.oracle))
         if self.open_pairs:
             findings.append(
-                f"{self.open_pairs} of the {pluralise(self.pooled or 0, 'pair')} of the pool "
-                f"{'has no grade and counts' if self.open_pairs == 1 else 'have no grade and count'} as not relevant: "
-                f"{self.grade_command}"
+                fact("pool_ungraded", open_pairs=self.open_pairs, pooled=self.pooled, command=self.grade_command)
             )
         elif self.pooled is None and self.judged_top < 1:
             findings.append(
-                f"{1 - self.judged_top:.0%} of what {FREE_NAMES} ranked in the first {self.depth} places has no grade "
-                f"and counts as not relevant: {self.grade_command}"
+                fact(
+                    "top_ungraded",
+                    share=1 - self.judged_top,
+                    labels=[contender.label for contender in FREE_CONTENDERS],
+                    depth=self.depth,
+                    command=self.grade_command,
+                )
             )
         if self.lexical is not None and self.lexical >= LEXICAL:
-            findings.append(
-                f"BM25 has {self.lexical:.0%} of the oracle's {self.primary}: words alone answer these queries, and "
-                "embeddings can't show what they are worth"
-            )
+            findings.append(fact("lexical_task", share=self.lexical, measure=self.primary))
         return findings
+
+
+def _of_queries(id_: str, queries: Sequence[str], **more: int | float) -> Fact:
+    return Fact(id_, {"count": len(queries), "queries": list(queries[:SOME]), **more})
 
 
 def text_health(task: Task) -> TextHealth:

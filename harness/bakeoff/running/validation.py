@@ -9,11 +9,11 @@ from typing import Any
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.adapter import cache_key
 from bakeoff_providers.base import Fitted, InFiles, Provider, Role, check_batch
-from bakeoff_providers.errors import BrokenPlugin, InputError
+from bakeoff_providers.errors import BrokenPlugin, InputError, Unavailable
 from bakeoff_providers.stopping import ends_run
 
 from bakeoff.core.clock import time_call
-from bakeoff.core.facts import Fact, Remark
+from bakeoff.core.facts import Fact, Failure
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.lineup import Lineup
@@ -22,24 +22,21 @@ from bakeoff.running.scoring import check_graded
 from bakeoff.running.settings import Settings
 from bakeoff.systems.base import System
 from bakeoff.systems.embedding import EmbeddingRow
-from bakeoff.systems.failures import reason_of
+from bakeoff.systems.failures import failure_of
 from bakeoff.tasks.kinds.base import TaskKind
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One row: `wrong` is what the line-up must change, `missing` what this machine lacks; neither means ready.
-
-    `warnings` say what would weaken it: texts that its model reads in part, a prompt that it lacks.
-    """
+    """One row: `failure` is what keeps it from running. `warnings` are about texts and prompts, and weaken it."""
 
     label: str
-    wrong: str = ""
-    missing: str = ""
+    failure: Failure | None = None
+    wrong: bool = False  # the line-up has to change, not this machine
     warnings: tuple[Fact, ...] = ()
 
 
-def check_task(task: Task, kind: TaskKind, notice: Callable[[Remark], None]) -> None:
+def check_task(task: Task, kind: TaskKind, notice: Callable[[Fact], None]) -> None:
     """Check targets and grades; a task without grades is allowed."""
     for target in task.targets:
         try:
@@ -62,21 +59,21 @@ def check_rows(lineup: Lineup, task: Task) -> Iterator[Checked]:
 
 def _check(contender: System, embeddings: Embeddings, kept: dict[str, EmbeddingRow]) -> Checked:
     if contender.unset:
-        return Checked(contender.label, missing=contender.unset)
+        return Checked(contender.label, failure_of(Unavailable(contender.unset)))
     try:
         contender.check(embeddings)
         contender.try_out(embeddings)
-        missing, warnings = contender.lacks() or "", list[Fact]()
-        if isinstance(contender, EmbeddingRow) and not missing:
+        if missing := contender.lacks():
+            return Checked(contender.label, failure_of(Unavailable(missing)))
+        warnings = list[Fact]()
+        if isinstance(contender, EmbeddingRow):
             _check_apart(contender, embeddings.embedder(contender).provider, kept)
             warnings = embeddings.warnings_before(contender)
-    except InputError as error:
-        return Checked(contender.label, wrong=reason_of(error))
     except BaseException as error:
         if ends_run(error):
             raise
-        return Checked(contender.label, missing=reason_of(error))
-    return Checked(contender.label, missing=missing, warnings=tuple(warnings))
+        return Checked(contender.label, failure_of(error), wrong=isinstance(error, InputError))
+    return Checked(contender.label, warnings=tuple(warnings))
 
 
 def _check_apart(row: EmbeddingRow, provider: Provider, kept: dict[str, EmbeddingRow]) -> None:
@@ -112,11 +109,11 @@ SAMPLE = ("A short text about lakes.", "Another one about mountains.")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One provider's state: `trouble` with its remedy, or the latency of a test embedding."""
+    """One provider's state: why it does not work, or the latency of a test embedding."""
 
     provider: str
     model: str
-    trouble: str = ""
+    failure: Failure | None = None
     dimensions: int | None = None
     milliseconds: float | None = None
 
@@ -127,10 +124,10 @@ def examine(names: Sequence[str]) -> Iterator[Finding]:
         try:
             adapter = PROVIDERS.get(name)
         except BrokenPlugin as error:
-            yield Finding(name, "", str(error))
+            yield Finding(name, "", failure_of(error))
             continue
         if reason := adapter.missing():
-            yield Finding(name, adapter.default_model, reason)
+            yield Finding(name, adapter.default_model, failure_of(Unavailable(reason)))
         elif adapter.by_id:
             yield Finding(name, adapter.default_model)  # it reads files that a line-up names
         else:
@@ -146,7 +143,7 @@ def _try_out(provider: Provider) -> Finding:
         batch, nanoseconds = time_call(lambda: provider.embed(SAMPLE[:1], Role.QUERY))
         vectors = check_batch(batch, SAMPLE[:1], provider.card).vectors
     except Exception as error:  # a library's own errors are findings too
-        return Finding(provider.name, provider.card.name, reason_of(error))
+        return Finding(provider.name, provider.card.name, failure_of(error))
     finally:
         provider.close()
-    return Finding(provider.name, provider.card.name, "", int(vectors.shape[1]), nanoseconds / 1e6)
+    return Finding(provider.name, provider.card.name, None, int(vectors.shape[1]), nanoseconds / 1e6)

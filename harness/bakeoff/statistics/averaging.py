@@ -30,8 +30,6 @@ from bakeoff.statistics.small_samples import doubt, mean_intervals
 from bakeoff.statistics.stratified import ENDLESS, Strata, is_whole, units_of
 from bakeoff.statistics.tests import sign_flip_tests, wilcoxon
 
-WEIGHTED = "per query asked: weighted by traffic"
-
 ScoresByName = Mapping[str, Values]
 Mask = NDArray[np.bool_]
 

@@ -16,7 +16,7 @@ from bakeoff_providers.needs import Plugin
 
 from bakeoff.calls.budget import Budget
 from bakeoff.calls.retry import RetryPolicy
-from bakeoff.core.facts import Fact, Failure, Remark
+from bakeoff.core.facts import Fact, Failure
 from bakeoff.core.progress import Progress
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query, Task
@@ -101,11 +101,6 @@ class NotRun:
     contender: System
     failure: Failure
 
-    @property
-    def reason(self) -> str:
-        """The error in one line."""
-        return self.failure.line
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
@@ -115,7 +110,7 @@ class Build:
     index_bytes: int | None = None
     dimensions: int | None = None
     vector_bytes: float | None = None  # of one stored vector
-    notes: tuple[Remark, ...] = ()  # what a reader of the row must know
+    notes: tuple[Fact, ...] = ()  # what a reader of the row must know
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +139,7 @@ Ready = Mapping[str, Prepared | Given | NotRun]  # by label
 class Plan:
     """Dry-run figures of rows that share vectors, or of a second stage. Tokens and minutes are estimates.
 
-    `lacks`: these rows would not run. `warnings`: what would weaken them.
+    `failure`: why these rows would not run. `warnings`: what would weaken them.
     """
 
     rows: tuple[str, ...]
@@ -154,8 +149,8 @@ class Plan:
     requests: int = 0
     usd: float | None = 0.0
     minutes: float | None = None
-    note: str = ""
-    lacks: bool = False
+    note: Fact | None = None
+    failure: Failure | None = None
     warnings: tuple[Fact, ...] = ()
 
 

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import ModelCard, Provider, Role, Vectors
-from bakeoff_providers.errors import Unavailable
+from bakeoff_providers.errors import Unavailable, join_lacks
 from bakeoff_providers.keys import fill_in
 from bakeoff_providers.needs import Plugin
 from bakeoff_providers.own import Own
@@ -21,6 +21,7 @@ from bakeoff_providers.registry import Registry
 
 from bakeoff.calls.budget import estimate_tokens
 from bakeoff.core.clock import SAMPLES_FOR
+from bakeoff.core.facts import fact
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.core.toml_values import json_safe
@@ -30,6 +31,7 @@ from bakeoff.search.answer import Answer, Searcher, Timed
 from bakeoff.search.index import Index
 from bakeoff.search.stores import STORES
 from bakeoff.systems.base import Build, ChunkedRow, Identity, Plan, Prepared, Ready, RunContext
+from bakeoff.systems.failures import failure_of
 
 TIMED_PAID = SAMPLES_FOR[95] + 1  # queries timed one by one at a paid provider: enough for a p95, and the cold call
 TIMED_FREE = 100  # the same for a free one, per round: 300 queries in six rows take minutes
@@ -100,7 +102,7 @@ class EmbeddingRow(ChunkedRow):
             return reason
         adapter = PROVIDERS.get(self.provider)
         provider = adapter.missing(**fill_in(self.options, secret=False)) if self.live is None else None
-        return "; ".join(filter(None, [provider, self.lacks_store() if self.store else None])) or None
+        return join_lacks(provider, self.lacks_store() if self.store else None)
 
     def lacks_store(self) -> str | None:
         """What the store lacks here."""
@@ -120,7 +122,8 @@ class EmbeddingRow(ChunkedRow):
         """Figures of all rows that share these vectors. A local model embeds a few texts, to estimate its pace."""
         embedder = run.embedder(self)
         assert isinstance(embedder, CountingEmbedder)
-        provider, usage, lacking = embedder.provider, embedder.usage, self.lacks() or ""
+        provider, usage, lacking = embedder.provider, embedder.usage, self.lacks()
+        failure = failure_of(Unavailable(lacking)) if lacking else None
         warnings = () if lacking else tuple(run.warnings_before(self))
         texts, cached = (sum(getattr(usage[role], name) for role in Role) for name in ("asked", "cached"))
         sent = embedder.calls.sent.usage
@@ -133,15 +136,13 @@ class EmbeddingRow(ChunkedRow):
             drawn = embedder.calls.sample.texts
             pace = None if lacking or self.per_token else seconds_per_text(provider, drawn)
             minutes = missing * pace / 60 if pace is not None else None if missing else 0.0
-            here = "runs here" if pace is None else "runs here; its pace by a few texts tried now"
+            here = fact("local" if pace is None else "local_timed")
             if self.per_token:
-                here = "a vector for each token; runs here, not timed"
+                here = fact("local_token_vectors")
             texts, cached = texts + len(asked), 0 if self.per_token else cached + len(asked) - len(wanted)
-            return Plan(rows, texts, cached, tokens, 0, 0.0, minutes, lacking or here, bool(lacking), warnings)
+            return Plan(rows, texts, cached, tokens, 0, 0.0, minutes, here, failure, warnings)
         minutes = _minutes(sent.tokens, sent.requests, provider.card)
-        return Plan(
-            rows, texts, cached, sent.tokens, sent.requests, sent.usd, minutes, lacking, bool(lacking), warnings
-        )
+        return Plan(rows, texts, cached, sent.tokens, sent.requests, sent.usd, minutes, None, failure, warnings)
 
 
 @dataclass(frozen=True)

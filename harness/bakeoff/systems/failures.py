@@ -6,11 +6,11 @@ A failure in an addition to the figures, such as a table, loses that addition al
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal, TypeVar
 
-from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
+from bakeoff_providers.errors import BakeoffError, InputError, Lack, Unavailable
 from bakeoff_providers.secrets import scrub, without_secrets
 from bakeoff_providers.stopping import ends_run
 
@@ -53,14 +53,26 @@ def attempt(contender: System, step: Callable[[], T]) -> T | NotRun:
 
 
 def reason_of(error: BaseException) -> str:
-    """The error in one line."""
-    return failure_of(error).line
+    """What an error says, in one line without secrets; of a failure in an adapter, what its cause says."""
+    error = _cause_of(error)
+    match error:
+        case Unavailable() if error.facts:
+            return Lack(*error.facts)
+        case InputError() if error.remedy:
+            return without_secrets(f"{error} ({error.remedy})")
+        case BakeoffError():
+            return without_secrets(str(error))
+        case _:
+            return ": ".join(filter(None, (type(error).__name__, scrub(str(error)))))
+
+
+def _cause_of(error: BaseException) -> BaseException:
+    return error.__cause__ if isinstance(error, AdapterFailed) and error.__cause__ is not None else error
 
 
 def failure_of(error: BaseException) -> Failure:
     """The error's parts, without secrets. For AdapterFailed, those of its cause."""
-    if isinstance(error, AdapterFailed) and error.__cause__ is not None:
-        error = error.__cause__
+    error = _cause_of(error)
     name = type(error).__name__
     match error:
         case InputError():
@@ -72,12 +84,20 @@ def failure_of(error: BaseException) -> Failure:
                 place=without_secrets(error.place),
                 remedy=without_secrets(error.remedy),
             )
+        case Unavailable() if error.facts:
+            lacks = [Fact(missing.id, {key: _safe(value) for key, value in missing.arguments.items()})
+                     for missing in error.facts]  # fmt: skip
+            return Failure(kind="unavailable", error=name, lacks=lacks)
         case Unavailable():
             return Failure(kind="unavailable", error=name, text=without_secrets(str(error)))
         case BakeoffError():
             return Failure(kind="failed", error=name, text=without_secrets(str(error)))
         case _:
             return Failure(kind="raised", error=name, text=scrub(str(error)))
+
+
+def _safe(value: str | Sequence[str]) -> str | list[str]:
+    return without_secrets(value) if isinstance(value, str) else list(map(without_secrets, value))
 
 
 Part = Literal[

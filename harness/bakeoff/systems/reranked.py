@@ -19,6 +19,7 @@ from bakeoff.calls.budget import Budget, estimate_tokens
 from bakeoff.calls.key_index import keys_of
 from bakeoff.calls.paid import Account, Calls, Request, Sent, Service, Usage
 from bakeoff.calls.retry import RetryPolicy
+from bakeoff.core.facts import fact
 from bakeoff.core.machine import call_time
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
@@ -28,7 +29,7 @@ from bakeoff.embedding.vector_rows import BLOCK
 from bakeoff.search.answer import Answer, Searcher, Timed
 from bakeoff.search.rerankers import RERANKERS, Reranker, check_scores
 from bakeoff.systems.base import FieldRow, Identity, Plan, Prepared, Ready, RunContext, count_parts
-from bakeoff.systems.failures import adapter_work, reason_of
+from bakeoff.systems.failures import adapter_work, failure_of
 
 
 @dataclass(slots=True)
@@ -227,19 +228,19 @@ class RerankedRow(FieldRow):
             reranker = self._create(run.folder)
             reranker.close()
         except Exception as error:  # any exception of a reranker becomes a note
-            return Plan(rows, note=reason_of(error), lacks=True)
+            return Plan(rows, failure=failure_of(error))
         candidates = min(self.rerank.depth, run.depth, task.candidates)
-        pairs, lacking = candidates * len(task.queries), self.lacks() or ""
+        pairs, lacking = candidates * len(task.queries), self.lacks()
+        failure = failure_of(Unavailable(lacking)) if lacking else None
         if reranker.local:
-            return Plan(rows, pairs, note=lacking or "runs here, not timed", lacks=bool(lacking))
+            return Plan(rows, pairs, note=fact("local_untimed"), failure=failure)
         texts = TextsById(task.documents, self.field)
         whole = (document.whole(self.field) for document in task.documents)
         document = sum(map(estimate_tokens, in_blocks(whole, BLOCK))) / len(task.documents)
         asked = [texts.get(query.item, query.text) for query in task.queries]
         tokens = sum(candidates * (estimate_tokens([text]) + document) for text in asked)
         usd = reranker.cost(tokens, len(task.queries))
-        note = lacking or "upper bound: pairs in the cache are not subtracted"
-        return Plan(rows, pairs, 0, tokens, len(task.queries), usd, None, note, bool(lacking))
+        return Plan(rows, pairs, 0, tokens, len(task.queries), usd, None, fact("upper_bound"), failure)
 
     def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared:  # noqa: ARG002
         """Needs its first stage."""

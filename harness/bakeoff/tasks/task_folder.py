@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.data_files import read_data
+from bakeoff.core.facts import Fact, fact
 from bakeoff.core.files import check_writable, file_exists, read_json, read_text, read_toml, write_json
 from bakeoff.core.paths import default_lineup, root, task_description, task_names
-from bakeoff.core.printable import pluralise
 from bakeoff.core.task import Document, Query, Task, document_ids
 from bakeoff.tasks.annotations import (
     ADJUDICATION,
@@ -75,15 +75,13 @@ class TaskFolder:
             truth.grades = {query: dict(grades) for query, grades in task.judgments.items()}  # of its query file
         return cls(path, kind, task, truth)
 
-    def standing(self) -> str:
+    def standing(self) -> Fact | None:
         """Whose grades are used, where it is one annotator's alone; which are not yet, where some are not settled."""
         annotators = self.annotators()
         given = {pair for annotation in annotators.values() for pair in annotation.pairs()}
         if waiting := [pair for pair in given if pair[1] not in self.truth.grades.get(pair[0], {})]:
-            grades = pluralise(len(waiting), "grade")
-            given_by = f"{grades} by {', '.join(annotators)} {'is' if len(waiting) == 1 else 'are'} not used yet"
-            return f"{given_by}: bakeoff adjudicate {self.name}"
-        return f"one annotator's grades are used: {next(iter(annotators))}" if len(annotators) == 1 else ""
+            return fact("unsettled_grades", grades=len(waiting), annotators=list(annotators), task=self.name)
+        return fact("one_annotator", annotator=next(iter(annotators))) if len(annotators) == 1 else None
 
     @property
     def name(self) -> str:

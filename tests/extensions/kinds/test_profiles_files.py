@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.report.words import failure_words
 from bakeoff.results.schema import read_summary
 from bakeoff.running.runner import Outcome, Settings, run
 from bakeoff_providers import PROVIDERS
@@ -229,7 +230,7 @@ def test_a_damaged_sidecar_costs_its_row(folder: Path, arrays: dict[str, Any]) -
     outcome = _run(folder, FAKE + TFIDF)
     assert [row.contender.label for row in outcome.ran] == ["tfidf+faiss"]
     (lost,) = outcome.not_run
-    assert "embeddings.npz" in lost.reason
+    assert "embeddings.npz" in failure_words(lost.failure)
 
 
 RETRIEVER = """

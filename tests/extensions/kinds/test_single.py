@@ -13,6 +13,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.extensions.kinds import trips
 from bakeoff.extensions.kinds.single import scores_of
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.report.words import failure_words
 from bakeoff.results.save import save
 from bakeoff.results.schema import read_detailed, read_summary
 from bakeoff.running.runner import Outcome, run
@@ -246,7 +247,7 @@ def test_a_file_of_answers_that_does_not_fit_costs_its_row(
 ) -> None:
     np.savez(folder / "other.npz", scores=SCORES, targets=TARGETS[::-1])
     (lost,) = run(_lineup(folder, f"[[contender]]\n{contender}\n", classes)).not_run
-    says(lost.reason, said)
+    says(failure_words(lost.failure), said)
 
 
 @pytest.mark.parametrize(

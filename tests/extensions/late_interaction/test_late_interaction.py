@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bakeoff.core.facts import fact
 from bakeoff.core.filters import Where
 from bakeoff.core.progress import silent
 from bakeoff.core.task import Query
@@ -17,6 +18,7 @@ from bakeoff.extensions.late_interaction.row import TokenSearcher
 from bakeoff.extensions.late_interaction.stores import TOKEN_STORES, Exact, maxsim, maxsim_all
 from bakeoff.extensions.late_interaction.token_rows import TokenRows, embed_tokens, storage_bill
 from bakeoff.lineup.lineup import Lineup, lineup_text
+from bakeoff.report.words import failure_words
 from bakeoff.running.plan import plan
 from bakeoff.running.runner import Settings, run
 from bakeoff.search.hits import Hits
@@ -291,7 +293,7 @@ def test_rows_over_all_and_over_a_first_stage(tmp_path: Path) -> None:
     (tmp_path / "again.toml").write_text(lineup_text(lineup.to_dict()), encoding="utf-8")
     assert Lineup.read(tmp_path / "again.toml").contenders == lineup.contenders
     cache = Settings(cache=tmp_path / "vectors")
-    says(plan(lineup, cache)[0].note)
+    assert plan(lineup, cache)[0].note == fact("local_token_vectors")
     outcome = run(lineup, cache)
     assert outcome.not_run == []
     rows = {row.contender.label: row for row in outcome.ran}
@@ -337,6 +339,6 @@ def test_a_provider_without_token_vectors_costs_its_row(tmp_path: Path) -> None:
         Settings(cache=tmp_path / "vectors"),
     )
     (lost,) = outcome.not_run
-    says(lost.reason)
+    says(failure_words(lost.failure))
     with refuses(InputError, place="provider"):
         RERANKERS.create("maxsim", provider="openai")

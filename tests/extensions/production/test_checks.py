@@ -47,7 +47,8 @@ def test_fine_and_worse(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
     assert printed == {
         "command": "probe",
         "worse": True,
-        "sentences": ["It lost half."],
+        "text": ["It lost half."],
+        "format": 2,
         "recall": 0.5,
         "unknown": None,
     }

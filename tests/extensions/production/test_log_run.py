@@ -13,6 +13,7 @@ from bakeoff.cli.main import app
 from bakeoff.core.files import write_json
 from bakeoff.extensions.production.log_sample import sample_log
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.report.words import WEIGHTED
 from bakeoff.results.compare import compare_results
 from bakeoff.results.gate import gate
 from bakeoff.results.result import Result, load
@@ -20,7 +21,6 @@ from bakeoff.results.summary import summarise
 from bakeoff.results.task_table import combine
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
-from bakeoff.statistics.averaging import WEIGHTED
 from bakeoff.tasks.load import load_task
 from bakeoff_providers.errors import InputError
 from scipy import stats
@@ -173,7 +173,7 @@ def test_every_head_says_what_the_means_are_over(result: tuple[Path, Result]) ->
     assert WEIGHTED in (folder / "matrix.md").read_text(encoding="utf-8").splitlines()[0]
     assert WEIGHTED in (folder / "evaluation_report.html").read_text(encoding="utf-8")
     for name in ("matrix.json", "metrics_summary.json"):
-        assert json.loads((folder / name).read_text(encoding="utf-8"))["task"]["weighting"] == WEIGHTED
+        assert json.loads((folder / name).read_text(encoding="utf-8"))["task"]["weighting"] == "traffic"
     compared = CliRunner().invoke(app, ["compare", str(folder)]).output
     assert WEIGHTED in " ".join(compared.split())
 

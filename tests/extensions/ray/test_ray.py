@@ -19,7 +19,7 @@ import numpy as np
 import psutil
 import pytest
 from bakeoff.calls.budget import price_of
-from bakeoff.core.facts import Remark
+from bakeoff.core.facts import Fact
 from bakeoff.core.progress import Advance
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.extensions.ray import cluster as ray_cluster
@@ -27,13 +27,16 @@ from bakeoff.extensions.ray.engine import ActorShard, RayEngine
 from bakeoff.extensions.ray.faiss_shards import FaissShards
 from bakeoff.extensions.vectors.transfer import one_embedding
 from bakeoff.lineup.entries import EngineEntry
+from bakeoff.report.words import failure_words
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
 from bakeoff.search import brute_force
+from bakeoff.systems.base import NotRun
 from bakeoff_providers.base import Role
 from bakeoff_providers.errors import InputError, Unavailable
 
 from tests.extensions.ray.corpora import all_vectors, assert_same, hosted, write_lineup
+from tests.facts import ids
 from tests.wire import PROXIES, Fault, WireServer
 
 pytestmark = pytest.mark.ray
@@ -156,7 +159,7 @@ def test_a_worker_that_is_killed_costs_at_most_one_batch(tmp_path: Path, caplog:
         '[[contender]]\nprovider = "file:mine.py:embed"\nstore = "faiss"\n'
         'options = { batch_items = 20, revision = "1" }\n',
     )
-    said: list[Remark] = []
+    said: list[Fact | NotRun] = []
     there = run(lineup, Settings(cache=tmp_path / "there", engine=RAY, notice=said.append))
     asked = Counter((tmp_path / "asked.txt").read_text().splitlines())
     assert (tmp_path / "killed").exists()
@@ -164,8 +167,8 @@ def test_a_worker_that_is_killed_costs_at_most_one_batch(tmp_path: Path, caplog:
     twice = [text for text, count in asked.items() if count > 1 and text in documents]
     assert 0 < len(twice) <= 20
     assert documents <= set(asked)
-    assert any("a worker was killed and started again" in str(text) for text in said)
-    assert "a worker was killed and started again" in caplog.text
+    assert "ray.worker_replaced" in ids(said)
+    assert "ray.worker_replaced" in caplog.text
     here = run(lineup, Settings(cache=tmp_path / "here"))
     assert here.scores == there.scores
     assert [row.rankings for row in here.ran] == [row.rankings for row in there.ran]
@@ -200,7 +203,9 @@ def test_a_batch_that_kills_every_worker_costs_its_row_and_is_named(tmp_path: Pa
     there = run(lineup, Settings(cache=tmp_path / "there", engine=RAY))
     assert [row.contender.label for row in there.ran] == ["fake+faiss"]
     (lost,) = there.not_run
-    assert "3 workers ended while they had the same batch of 5 texts, of which the first is '" in lost.reason
+    assert "3 workers ended while they had the same batch of 5 texts, of which the first is '" in failure_words(
+        lost.failure
+    )
     assert (tmp_path / "deaths.txt").read_text() == "xxx"
     kept = [vectors for vectors in all_vectors(tmp_path / "there").values() if len(vectors) < 100]
     assert max(map(len, kept)) >= 45  # what was embedded before is not lost
@@ -225,7 +230,9 @@ def test_workers_that_end_before_they_have_a_model_end_the_row(tmp_path: Path) -
     contender = '[[contender]]\nprovider = "file:mine.py:Model"\nstore = "faiss"\noptions = { revision = "1" }\n'
     lineup = write_lineup(tmp_path, contender, documents=60)
     (lost,) = run(lineup, Settings(cache=tmp_path / "there", engine=RAY)).not_run
-    assert "workers ended while they had the same batch" in lost.reason or "no worker could start" in lost.reason
+    assert "workers ended while they had the same batch" in failure_words(
+        lost.failure
+    ) or "no worker could start" in failure_words(lost.failure)
 
 
 LOADED = """
@@ -323,7 +330,7 @@ def test_hosted_providers_share_one_budget(tmp_path: Path, wire: WireServer) -> 
     assert whole
     wire.requests.clear()
     (lost,) = run(lineup, Settings(cache=tmp_path / "there", engine=RAY, max_cost=whole / 2)).not_run
-    assert "stopped before" in lost.reason
+    assert "stopped before" in failure_words(lost.failure)
     texts = sum(len(request.texts) for request in wire.embeddings())
     assert 0 < texts < 200  # about half of 300, whatever the number of workers
 
@@ -352,10 +359,10 @@ def test_a_hosted_worker_that_is_killed_has_at_most_one_batch_paid_twice(tmp_pat
     wire.requests.clear()
     wire.seconds_each = 0.3  # the server has the request and charges for it; nobody is there for the answer
     killer = _kill_when(wire, 9, "EmbedWorker")
-    said: list[Remark] = []
+    said: list[Fact | NotRun] = []
     there = run(lineup, Settings(cache=tmp_path / "there", engine=RAY, max_cost=1.0, notice=said.append))
     killer.join()
-    assert any("a worker was killed and started again" in str(text) for text in said)
+    assert "ray.worker_replaced" in ids(said)
     assert here.scores == there.scores
     asked = Counter(text for request in wire.embeddings() for text in request.texts)
     assert len(asked) == 312
@@ -371,7 +378,7 @@ def test_limits_that_are_gone_stop_the_row_and_charge_all_that_was_given_out(tmp
     there = run(lineup, settings)
     killer.join()
     (lost,) = there.not_run
-    assert "the process that keeps the budget and the rate limit has ended" in lost.reason
+    assert "the process that keeps the budget and the rate limit has ended" in failure_words(lost.failure)
     assert [row.contender.label for row in there.ran] == ["fake+faiss"]
     paid = [request for request in wire.embeddings() if len(request.texts) > 1]
     tokens = sum(max(1.0, len(text) / 4) for request in paid for text in request.texts)

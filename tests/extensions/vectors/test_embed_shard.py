@@ -19,6 +19,7 @@ from bakeoff.embedding.space import Space
 from bakeoff.extensions.corpus_size.study import corpus_sizes
 from bakeoff.extensions.vectors.embed_shard import Embedded, embed_shard
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.report.words import failure_words
 from bakeoff.running.runner import Outcome, run
 from bakeoff.running.settings import Settings
 from bakeoff.running.shard_folders import ShardNumber, complete_folders
@@ -155,8 +156,8 @@ def test_a_missing_shard_is_named_before_anything_is_asked(tmp_path: Path, wire:
     twin = _lineup(tmp_path, LOCAL + (tmp_path / "lineup.toml").read_text().partition("depth = 20\n")[2])
     outcome = run(twin, Settings(vectors=whole))
     assert [row.contender.label for row in outcome.ran] == ["bm25", "text-embedding-3-small+faiss"]
-    says(outcome.not_run[0].reason, "1/3", "2/3", "3/3", "fake+faiss")
-    assert "--contender fake+faiss --shard 1/3" in outcome.not_run[0].reason
+    says(failure_words(outcome.not_run[0].failure), "1/3", "2/3", "3/3", "fake+faiss")
+    assert "--contender fake+faiss --shard 1/3" in failure_words(outcome.not_run[0].failure)
     shutil.move(out / "00002-of-00003", tmp_path / "elsewhere")
     with refuses(InputError, "2/3", file="shards") as error:
         complete_folders(out)
@@ -165,7 +166,7 @@ def test_a_missing_shard_is_named_before_anything_is_asked(tmp_path: Path, wire:
     wire.requests.clear()
     _task(tmp_path / "task", documents=91)
     (lost,) = run(lineup, Settings(vectors=whole)).not_run
-    says(lost.reason, "3 shards")
+    says(failure_words(lost.failure), "3 shards")
     assert wire.embeddings() == []
     (out / "00001-of-00002").mkdir()
     with refuses(InputError, "2", "3", file="shards"):

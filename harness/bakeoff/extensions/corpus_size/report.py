@@ -14,6 +14,7 @@ from bakeoff.report import charts as drawing
 from bakeoff.report.charts import SERIES, Chart, colour_of, guarded, inline, var
 from bakeoff.report.frame import Head, document
 from bakeoff.report.notes import task_called
+from bakeoff.report.words import WEIGHTED
 
 BESIDE = 8  # pixels between the estimates of two contenders
 TITLE = "Score against the size of the corpus"
@@ -21,7 +22,7 @@ TITLE = "Score against the size of the corpus"
 
 def heading(sizes: CorpusSizes) -> str:
     """What was measured, and over what."""
-    weighting = f"{sizes.weighting}, " if sizes.weighting else ""
+    weighting = f"{WEIGHTED}, " if sizes.weighting else ""
     return (
         f"{sizes.name}: {task_called(sizes.task)}, {_measure(sizes)} [95%] over {sizes.queries} queries, {weighting}"
         f"nested samples by seed {sizes.seed}; every document with a grade is in each of them"

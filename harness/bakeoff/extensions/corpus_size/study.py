@@ -16,9 +16,10 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.measures.base import figure_of
 from bakeoff.extensions.corpus_size.growth import Extrapolation, extrapolate
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.report.words import failure_words
 from bakeoff.running.runner import Outcome, run
 from bakeoff.running.settings import Settings
-from bakeoff.statistics.averaging import WEIGHTED, Averaging, task_averaging
+from bakeoff.statistics.averaging import Averaging, task_averaging
 from bakeoff.statistics.columns import differences_of
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.tests import holm_of_distinct, hypothesis_of
@@ -76,7 +77,7 @@ def corpus_sizes(
             f"sizes must be from {fewest} (documents with a grade) to {total}", place="--sizes", remedy="leave it out"
         )
     chosen = sorted(set(chosen))
-    lost = {row.contender.label: row.reason for row in whole.not_run}
+    lost = {row.contender.label: failure_words(row.failure) for row in whole.not_run}
     scores, ran = {total: _scores(whole)}, [row.contender.label for row in whole.ran]
     name, queries, averaging = whole.task.name, len(whole.task.queries), task_averaging(whole.task, lineup.seed)
     del whole  # its corpus and rankings would stay beside those of each sample
@@ -84,7 +85,7 @@ def corpus_sizes(
         sample = run(once, replace(settings, sample_documents=size))
         scores[size] = _scores(sample)
         for row in sample.not_run:
-            lost.setdefault(row.contender.label, f"with {size:,} documents: {row.reason}")
+            lost.setdefault(row.contender.label, f"with {size:,} documents: {failure_words(row.failure)}")
         del sample
     labels = [label for label in ran if all(label in by_label for by_label in scores.values())]
     tables = {label: np.stack([scores[size][label] for size in chosen]) for label in labels}
@@ -98,7 +99,7 @@ def corpus_sizes(
         rows=[_growth(label, table, chosen, documents, averaging, lineup.primary) for label, table in tables.items()],
         changes=order_changes(tables, chosen, averaging, bounded=lineup.primary.bounded),
         not_run=lost,
-        weighting="" if averaging.weights is None else WEIGHTED,
+        weighting="" if averaging.weights is None else "traffic",
         target=documents,
     )
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.drawing import DrawingFailed, draw
-from bakeoff.core.facts import Remark, Section, TableCell, TableColumn, column, fact
+from bakeoff.core.facts import Fact, Section, TableCell, TableColumn, column, fact
 from bakeoff.core.figures import OwnColumn
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.embedding.vector_rows import VectorRows
@@ -426,7 +426,7 @@ class Reference(TaskKind):
     def _validations(self, pairs: TargetPairs, figures: dict[str, Any], run: FinishedRun) -> Section:
         """Spearman's ρ of every contender's cosines and the targets; a failure costs its own cell."""
         rows, known = list[list[TableCell]](), dict[Hashable, float | str | None]()
-        notes: list[Remark] = [fact("kinds.validation_meaning")]
+        notes: list[Fact] = [fact("kinds.validation_meaning")]
         for contender in (scored.contender for scored in run.contenders):
             key = contender.shares
             if key not in known:

@@ -17,7 +17,7 @@ from bakeoff_providers.needs import Needs
 from bakeoff_providers.shared_options import Model
 
 from bakeoff.calls.key_index import KeyIndex, keys_of
-from bakeoff.core.facts import Remark
+from bakeoff.core.facts import Fact
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.corpus_chunks import ChosenTexts
 from bakeoff.extensions.late_interaction.stores import maxsim
@@ -63,7 +63,7 @@ class MaxSim(Reranker):
         """The provider's."""
         return self._provider.model
 
-    def prepare(self, documents: Sequence[str], cache: VectorCache | None) -> Remark:
+    def prepare(self, documents: Sequence[str], cache: VectorCache | None) -> Fact:
         """Embeds the tokens of every document; says what they take."""
         everything, self._numbers = KeyIndex(), KeyIndex()
         everything.add(keys_of(documents), np.arange(len(documents)))

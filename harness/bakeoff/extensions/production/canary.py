@@ -34,9 +34,10 @@ from bakeoff.embedding.unit import unit
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import join, score_queries
 from bakeoff.extensions.production.log_replay import overlap
+from bakeoff.report.words import WEIGHTED
 from bakeoff.results.check import Check, Gauge
 from bakeoff.search import brute_force
-from bakeoff.statistics.averaging import WEIGHTED, task_averaging
+from bakeoff.statistics.averaging import task_averaging
 
 QUERIES = (
     "refund", "NASA", "e=mc²", "how do I reset my password", "cheap flights to Lisbon in March",
@@ -386,7 +387,7 @@ def check(recording: Recording, provider: Provider, *, calls: int = CHECK_CALLS,
         said.append(
             f"On {task.name}, today's queries over the documents as recorded: top-{K} overlap {effect.overlap:.3f}, "
             f"{NDCG.label} {effect.score_before:.4f} → {effect.score_after:.4f}{_interval(effect)}"
-            f"{f' ({effect.weighting})' if effect.weighting else ''}."
+            f"{f' ({WEIGHTED})' if effect.weighting else ''}."
         )
         gauges.append(Gauge("canary_overlap", "Top 10 that a task keeps", effect.overlap, {"task": task.name}))
     return Check(command="canary", worse=change.changed, sentences=said, figures=figures, gauges=gauges)
@@ -410,7 +411,7 @@ def effect_on(recording: Recording, task: Task, queries: NDArray[np.float32]) ->
     return Effect(
         queries=len(asked), overlap=averaging.mean(shared), score_before=averaging.mean(old),
         score_after=averaging.mean(new), low=change.low, high=change.high,
-        weighting=None if averaging.weights is None else WEIGHTED,
+        weighting=None if averaging.weights is None else "traffic",
     )  # fmt: skip
 
 

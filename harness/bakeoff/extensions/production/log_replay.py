@@ -15,13 +15,14 @@ from bakeoff.core.files import write_atomic
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.report.words import failure_words
 from bakeoff.results.check import Check, Gauge
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.prepare import Preparation
 from bakeoff.running.settings import Settings
 from bakeoff.search.stores.scratch import scratch
 from bakeoff.statistics.constants import NOISE
-from bakeoff.systems.base import Prepared
+from bakeoff.systems.base import NotRun, Prepared
 from bakeoff.systems.failures import adapter_work
 from bakeoff.tasks.kinds import load_kind
 
@@ -61,7 +62,8 @@ def ask(
             answers: dict[str, dict[str, Ranking]] = {}
             for row in preparation.all():
                 if not isinstance(row, Prepared):
-                    raise Unavailable(f"{row.contender.label}: {getattr(row, 'reason', 'its answers are files')}")
+                    reason = failure_words(row.failure) if isinstance(row, NotRun) else "its answers are files"
+                    raise Unavailable(reason, of=row.contender.label)
                 with adapter_work():
                     row.searcher.prefetch(queries)
                     answers[row.contender.label] = {query.id: row.searcher.ask(query).ranking for query in queries}

@@ -27,13 +27,14 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import join, score_queries
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report.pairs import difference_text
+from bakeoff.report.words import WEIGHTED
 from bakeoff.results.check import Check, Gauge
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.settings import Settings
 from bakeoff.search.exact_search import ExactSearch
 from bakeoff.search.fusion import fuse_by_rrf
 from bakeoff.search.index import Index
-from bakeoff.statistics.averaging import WEIGHTED, Averaging, PerQuery
+from bakeoff.statistics.averaging import Averaging, PerQuery
 from bakeoff.statistics.compare import compare_chosen
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.detectable import queries_for_gap
@@ -222,7 +223,7 @@ def plan(
         "new": labels[1],
         "measure": str(measure),
         "queries": queries,
-        "weighting": WEIGHTED if weighted else None,
+        "weighting": "traffic" if weighted else None,
         "ways": {
             way.key: {
                 "about": way.about,

@@ -18,6 +18,7 @@ from bakeoff_providers.errors import EmbeddingFailed, InputError, Unavailable
 
 from bakeoff.calls.budget import BudgetReached, estimate_tokens, price_of
 from bakeoff.calls.key_index import Keys, Places
+from bakeoff.core.facts import fact
 from bakeoff.core.progress import steps
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.remote import SharedFolder
@@ -301,12 +302,9 @@ def _needs(contenders: Sequence[System]) -> dict[str, tuple[tuple[str, ...], str
 
 
 def _say_replaced(job: CorpusJob) -> None:
-    said = (
-        f"{job.embedder.provider.card.name}: a worker was killed and started again; "
-        "at most one batch was asked for twice"
-    )
-    log.warning(said)
-    job.notice(said)
+    replaced = fact("ray.worker_replaced", model=job.embedder.provider.card.name)
+    log.warning(replaced)
+    job.notice(replaced)
 
 
 def _accounted(job: CorpusJob, done: Done) -> int:

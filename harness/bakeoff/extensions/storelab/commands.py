@@ -18,7 +18,6 @@ from bakeoff.cli.shared_options import (
     lineup_path,
     parse_repeated,
     say,
-    warn,
 )
 from bakeoff.cli.streams import echo
 
@@ -177,7 +176,11 @@ def sweep(
         raise StoreError(f"no setting could be measured, so nothing was written{reasons}")
     if reason := sweep_pictures.missing():
         echo(f"no pictures: {reason}", err=True)
-    write_sheet(out, "sweep", swept, sweep_sheet(swept), lambda folder: sweep_pictures.draw(swept, folder, warn))
+    write_sheet(out, "sweep", swept, sweep_sheet(swept), lambda folder: sweep_pictures.draw(swept, folder, _warn))
+
+
+def _warn(text: str) -> None:
+    say(f"warning: {text}", err=True)
 
 
 def loadtest(

@@ -15,7 +15,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.secrets import redact_url
 
 from bakeoff.core.data_files import read_data
-from bakeoff.core.facts import Remark
+from bakeoff.core.facts import Fact
 from bakeoff.core.files import read_bytes, read_json
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.task import DocumentChunking
@@ -58,7 +58,7 @@ class SourceDocuments:
     taken: str = ""
     places: list[str] = field(default_factory=list)  # of each document, where its name does not say it
     metadata: Mapping[str, Any] = field(default_factory=dict)  # of a file of articles
-    notes: list[Remark] = field(default_factory=list)  # about it
+    notes: list[Fact] = field(default_factory=list)  # about it
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ class Imported:
     missing: list[str]
     skipped: list[str]
     taken: str
-    notes: list[Remark]
+    notes: list[Fact]
 
 
 def import_corpus(source: Path, options: Options, *, date: datetime.date | None = None) -> Imported:

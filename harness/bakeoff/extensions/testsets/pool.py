@@ -14,6 +14,7 @@ from bakeoff.core.hashing import order_key
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.report.words import failure_words
 from bakeoff.results.schema import read_detailed
 from bakeoff.running.runner import Settings, run
 from bakeoff.tasks.annotations import POOL, Pool
@@ -30,7 +31,7 @@ def rankings_of_run(lineup: Lineup, task: Task, settings: Settings) -> Rankings:
     ungraded = replace(settings, graded=False, recorded=False)
     outcome = run(replace(lineup, task=task, tasks=(), overrides={}, rounds=1), ungraded)
     if not outcome.ran:
-        reasons = "; ".join(f"{lost.contender.label}: {lost.reason}" for lost in outcome.not_run)
+        reasons = "; ".join(f"{lost.contender.label}: {failure_words(lost.failure)}" for lost in outcome.not_run)
         raise InputError(f"no contender can run ({reasons})", remedy="add one that needs no key, such as bm25")
     return {scored.contender.label: scored.rankings for scored in outcome.ran}
 

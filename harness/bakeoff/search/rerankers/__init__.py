@@ -14,7 +14,7 @@ from bakeoff_providers.needs import Plugin
 from bakeoff_providers.registry import Registry
 
 from bakeoff.core.extensions import collect_entries
-from bakeoff.core.facts import Remark
+from bakeoff.core.facts import Fact
 from bakeoff.embedding.cache import VectorCache
 
 
@@ -52,9 +52,9 @@ class Reranker(Plugin, Adapter, ABC):
     def rank(self, query: str, documents: Sequence[str]) -> Reranked:
         """Score all candidates in one call."""
 
-    def prepare(self, documents: Sequence[str], cache: VectorCache | None) -> Remark:  # noqa: ARG002 - most have nothing
+    def prepare(self, documents: Sequence[str], cache: VectorCache | None) -> Fact | None:  # noqa: ARG002 - most have nothing
         """Called once with all documents, for work ahead of the queries. Returns a note for the row."""
-        return ""
+        return None
 
     def cost(self, tokens: float, searches: int) -> float | None:
         """Dollars; None where no price is known."""

@@ -17,7 +17,7 @@ import msgspec
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.needs import Plugin
 
-from bakeoff.core.facts import Remark, Section
+from bakeoff.core.facts import Fact, Section
 from bakeoff.core.figures import OwnColumn
 from bakeoff.core.files import read_bytes
 from bakeoff.core.ranking import Ranking, make_ranking
@@ -87,8 +87,8 @@ class Extras:
     figures: Mapping[str, Any] = field(default_factory=dict)
     sections: Sequence[Section] = ()
     files: Mapping[str, str | bytes] = field(default_factory=dict)
-    warnings: Sequence[Remark] = ()
-    failures: Sequence[Remark] = ()
+    warnings: Sequence[Fact] = ()
+    failures: Sequence[Fact] = ()
     also: Path | None = None
     columns: Sequence[OwnColumn] = ()
     reference: str = ""

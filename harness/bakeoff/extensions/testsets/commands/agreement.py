@@ -40,6 +40,7 @@ def agreement(
     from bakeoff.extensions.testsets.agreement import agreement as compare
     from bakeoff.report.console import console
     from bakeoff.report.grid import Figures, Grid
+    from bakeoff.report.words import words
     from bakeoff.tasks.task_folder import TaskFolder
 
     check_file(out, force=force)
@@ -50,7 +51,9 @@ def agreement(
             raise InputError(f"nobody here is called {name!r}", place="--who", remedy=nearest(name, list(annotators)))
     given = {name: annotation.pairs() for name, annotation in annotators.items() if not who or name in who}
     if len(given) == 1 and not who:
-        say(f"{folder.standing()}\nagreement needs a second one: bakeoff annotate {task} --who …")
+        if standing := folder.standing():
+            say(words(standing))
+        say(f"agreement needs a second one: bakeoff annotate {task} --who …")
         return
     if len(given) < 2:
         raise InputError(
@@ -110,7 +113,7 @@ def audit(
     from bakeoff.extensions.testsets.audit import audit as examine
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars, console
-    from bakeoff.statistics.averaging import WEIGHTED
+    from bakeoff.report.words import WEIGHTED
     from bakeoff.tasks.annotations import settle
     from bakeoff.tasks.task_folder import TaskFolder
 

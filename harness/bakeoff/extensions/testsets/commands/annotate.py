@@ -146,11 +146,12 @@ def serve_page(
 def write_truth(folder: TaskFolder, task: str) -> None:
     """The ground truth from all grades; pairs without a majority are named."""
     from bakeoff.core.printable import pluralise
+    from bakeoff.report.words import words
 
     truth = folder.write_truth()
     say(f"{pluralise(folder.truth.metadata['pairs'], 'grade')} in {folder.truth_path}")
     if standing := folder.standing():
-        say(standing)
+        say(words(standing))
     if truth.open:
         say(
             f"warning: {pluralise(len(truth.open), 'pair')} {'has' if len(truth.open) == 1 else 'have'} no majority; "

@@ -146,9 +146,10 @@ def import_queries_(
     force: Force = False,
 ) -> None:
     """Import queries that you have; ids, categories, languages, filters and all other columns stay."""
+    from bakeoff.core.facts import SOME, fact
     from bakeoff.core.files import write_json
     from bakeoff.core.filters import find_unmatched
-    from bakeoff.core.printable import pluralise, some
+    from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets.corpus import LEFT_OUT
     from bakeoff.extensions.testsets.new_task import DESCRIPTION, queries_file, write_task
     from bakeoff.extensions.testsets.query_import import import_queries
@@ -180,10 +181,10 @@ def import_queries_(
     if imported.taken:
         say(f"taken: {imported.taken}")
     if imported.no_filter:
-        warn(imported.no_filter)
+        say(f"warning: {imported.no_filter}", err=True)
     filters = {entry.query_id: entry.where for entry in imported.file.queries}
     if lost := find_unmatched(filters, (document.metadata for document in documents)):
-        warn(f"no document passes the filter (where) of {some(lost)}: compare it with the documents' metadata")
+        warn(fact("filter_matches_nothing", count=len(lost), queries=lost[:SOME]))
     say_list("empty, left out", imported.empty, f"{path}, metadata.{LEFT_OUT}")
     say_list("duplicates, left out", imported.duplicates, f"{path}, metadata.{LEFT_OUT}")
     say_commands(next_to_grade(out))

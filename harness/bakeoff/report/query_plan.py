@@ -1,0 +1,62 @@
+"""What `bakeoff plan-queries` prints: how many queries to label, then one line for each goal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bakeoff.core.printable import pluralise
+from bakeoff.results.plan_queries import QueryPlan
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+NO_NUMBER = "no number"
+
+
+def terminal(plan: QueryPlan) -> RenderableType:
+    """The largest number that is needed, the goals, and what they were planned from."""
+    from rich.console import Group
+
+    from bakeoff.report.grid import Figures, Grid, Prose
+
+    table = Grid(["goal", Figures("queries"), *([Figures("more")] if plan.have else [])])
+    if plan.width is not None:
+        table.add_row(f"95% interval {plan.width:g} wide", *_cells(plan, plan.for_width, plan.for_width))
+    for pair, needed in plan.for_power.items():
+        table.add_row(f"gap of {plan.difference:g}, {pair}", *_cells(plan, *(needed or (None, None))))
+    if plan.difference is not None and plan.contenders > 2:
+        goal = f"{plan.contenders} contenders not all alike (F test)"
+        table.add_row(goal, *_cells(plan, plan.for_anova, plan.for_anova))
+    have = f"; {pluralise(plan.have, 'query')} now" if plan.have else ""
+    basis = f"{plan.measure}: variance {plan.variance:.4f} beside query and contender{have}. Tests at 5%."
+    drawn = ["Every drawn query counts once here; means by traffic vary more or less."] if plan.drawn else []
+    return Group(Prose(conclusion(plan), "bold"), table, *(Prose(line, "dim") for line in [basis, *drawn]))
+
+
+def conclusion(plan: QueryPlan) -> str:
+    """How many queries to label for the hardest goal."""
+    if plan.difference is None:
+        goal = f"a 95% interval {plan.width:g} wide"
+        low = high = plan.for_width
+    else:
+        goal = f"every gap of {plan.difference:g} in {plan.power:.0%} of cases"
+        ends = list(plan.for_power.values())
+        known = [needed for needed in ends if needed is not None]
+        whole = len(known) == len(ends) > 0
+        low, high = (max(needed[end] for needed in known) if whole else None for end in (0, 1))
+    if low is None or high is None:
+        return f"No number of queries would show {goal}."
+    if plan.still(high) == 0:
+        return f"These {pluralise(plan.have, 'query')} should show {goal}."
+    more = " more" if plan.have else ""
+    return f"Label {_range(plan.still(low), plan.still(high))}{more} queries to see {goal}."
+
+
+def _cells(plan: QueryPlan, low: int | None, high: int | None) -> list[str]:
+    if low is None or high is None:
+        return [NO_NUMBER, *([""] if plan.have else [])]
+    return [_range(low, high), *([_range(plan.still(low), plan.still(high))] if plan.have else [])]
+
+
+def _range(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

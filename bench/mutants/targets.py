@@ -94,7 +94,7 @@ TARGETS = (
         "embedding",
         (
             *(HARNESS / "embedding" / f"{name}.py" for name in ("embed", "unit")),
-            *(HARNESS / "calls" / f"{name}.py" for name in ("paid", "retry", "tokens")),
+            *(HARNESS / "calls" / f"{name}.py" for name in ("paid", "retry", "budget")),
         ),
         ("calls/test_paid.py", "embedding/test_money.py", "embedding/test_embed.py", "embedding/test_sharing.py"),
         ("test_two_processes_at_once_ask_for_each_text_once",),

@@ -20,7 +20,7 @@ _IMPOSSIBLE = (errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL)
 
 
 class _CheckedPath(TyperPath):
-    """Later, each of a hundred places that ask whether a file exists would have to expect this."""
+    """Refuses names that no file can have, which would raise wherever a file is looked for."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         try:
@@ -35,7 +35,7 @@ class _CheckedPath(TyperPath):
 
 
 def _finite(kind: Any) -> Any:
-    """A type of numbers that takes neither NaN nor infinity: every comparison with them lets all or nothing through."""
+    """A number type without NaN and infinity, with which every limit would pass all or nothing."""
     checked = copy.copy(kind)
 
     def convert(value: Any, param: Any, ctx: Any) -> Any:
@@ -49,7 +49,7 @@ def _finite(kind: Any) -> Any:
 
 
 def check_values(parameters: list[Any]) -> None:
-    """Have every path and number among a command's parameters checked before the command begins."""
+    """Has every path and number of a command checked before it starts."""
     for parameter in parameters:
         if type(parameter.type) is TyperPath:
             parameter.type.__class__ = _CheckedPath

@@ -19,7 +19,7 @@ from bakeoff.core.printable import printable
 UNEXPECTED = 70  # EX_SOFTWARE of sysexits.h
 
 app = typer.Typer(
-    help="Compare embedding providers and vector stores on your corpus.",
+    help="Compare embedding models and vector stores on your corpus.",
     cls=CommandGroup,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},

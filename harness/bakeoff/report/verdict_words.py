@@ -337,7 +337,7 @@ def _several(found: Findings) -> Decision:
         stop = f"no row is better by more than {bound_above(most)}"
         return Decision(headline, f"Take {name} and stop; {stop} ({CONFIDENCE}).", meaning=meaning)
     better = "" if most is None else f"; another row may be better by up to {bound_above(most)} ({CONFIDENCE})"
-    return Decision(headline, f"Take {name} for now{better}.", _unsettled(found), meaning)
+    return Decision(headline, f"Take {name} for now{better}.", _what_settles(found), meaning)
 
 
 def _until_graded(found: Findings, name: str) -> tuple[str, str]:
@@ -351,7 +351,7 @@ def _until_graded(found: Findings, name: str) -> tuple[str, str]:
     return f"Take {name} for now; {could}.", f"{NOT_SETTLED} Grade those pairs first with {command}."
 
 
-def _unsettled(found: Findings) -> str:
+def _what_settles(found: Findings) -> str:
     outlook, task = found.verdict.outlook, found.summary.task
     if found.verdict.situation == "too few differ" and outlook is not None:
         units = plural(task.unit, 2)
@@ -447,7 +447,7 @@ def advice(summary: Summary) -> list[str]:
 def choice_sentence(summary: Summary, choice: Choice) -> str:
     """What the user's limits leave."""
     if choice.pick is None:
-        return f"Nothing that ran is within these limits.{_untimed(summary, choice)}"
+        return f"Nothing that ran is within these limits.{_times_unknown(summary, choice)}"
     row = summary.row(choice.pick.label)
     doubt = " This timing is unreliable." if row.latency and row.latency.doubts else ""
     within = f"{len(choice.feasible)} of {choice.ran} contenders are within the limits."
@@ -465,7 +465,7 @@ def _behind(standing: Standing) -> str:
     return _scores_less(standing.behind_least, standing.behind_most, in_set=standing.mark != "worse")
 
 
-def _untimed(summary: Summary, choice: Choice) -> str:
+def _times_unknown(summary: Summary, choice: Choice) -> str:
     for name, labels in choice.untimed.items():
         if labels:
             why = no_time(summary.row(labels[0]), int(name.removeprefix("p")))
@@ -498,7 +498,7 @@ def further_sentences(summary: Summary) -> list[str]:
     return [
         *_equivalence(summary),
         *_below_random(summary),
-        *_truncated(summary.ran),
+        *_truncation(summary.ran),
         *_possible_winners(summary),
         *_agreement(summary),
         *_pairs(summary),
@@ -527,7 +527,7 @@ def _below_random(summary: Summary) -> list[str]:
     return [f"{listed(below)} {'does' if len(below) == 1 else 'do'} not beat a random order."]
 
 
-def _truncated(rows: Sequence[Row]) -> list[str]:
+def _truncation(rows: Sequence[Row]) -> list[str]:
     cut: dict[tuple[int, int], list[str]] = {}
     for row in rows:
         if row.cut and row.cut[0] >= CUT_FROM * row.cut[1]:

@@ -4,8 +4,8 @@ A test hangs on wording if something that it asserts, or a pattern that an error
 or more words in a row, over a third of whose neighbours are also neighbours in a string of the sources. Such a literal
 is prose of ours: a better sentence would break the test. Not counted is what stays when sentences change: words that
 the sources have in no string (data of the test, texts that services send), quoted values, values of a `Literal`, file
-names, keys, options, numbers, and commands (`bakeoff queries import`). What a test is parametrised with counts where the
-test asserts it.
+names, keys, options, numbers, and commands (`bakeoff queries import`). What a test is parametrised with counts where
+the test asserts it.
 """
 
 from __future__ import annotations

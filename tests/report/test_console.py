@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from bakeoff.cli.main import app
-from bakeoff.report.console import LASTING, LINE_EVERY, Bars
+from bakeoff.report.console import LASTING, LINE_EVERY, Bars, console
 from rich.console import Console
+from rich.text import Text
 
 from tests.native_task import native_files, write_lineup
 
@@ -98,3 +99,18 @@ def test_progress_in_a_pipe_leaves_the_output_to_be_read_by_a_program(
     out, err = capfd.readouterr()
     assert json.loads(out)["rows"][0]["label"] == "bm25"
     assert "bm25: texts 3 of 3" in err
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("no_color", "escapes"), [("1", False), ("", True)])
+def test_no_color_sends_no_escape_to_a_terminal(monkeypatch: pytest.MonkeyPatch, no_color: str, escapes: bool) -> None:
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr("sys.stdout", terminal := _Terminal())
+    console().print(Text("bold", style="bold"))
+    assert ("\x1b" in terminal.getvalue()) == escapes
+    assert "bold" in terminal.getvalue()

@@ -49,7 +49,7 @@ def validate(
     lacking = [row.failure for row in rows if row.failure and not row.wrong]
     counts = f", {len(rows) - len(lacking)} of {len(rows)} rows would run" if rows else ""
     needs = f" ({needs_sentence(lacking)})" if lacking else ""
-    say(f"{path}: {f'{len(wrong)} of {len(rows)} rows are wrong' if wrong else f'valid{counts}{needs}'}")
+    say(f"{path}: {f'{len(wrong)} of {len(rows)} rows would not run' if wrong else f'valid{counts}{needs}'}")
     for checked in tasks:
         _print_task(checked.task, checked.kind.about)
         if rows and checked is tasks[0]:

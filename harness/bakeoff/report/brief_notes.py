@@ -35,8 +35,8 @@ NEEDS = {
 
 def brief_notes(found: Findings) -> list[str]:
     """Grades, ungraded documents, timings, rows below random, truncation, queries without an answer."""
-    return [*_grades(found), *_ungraded(found), *_timings(found), *_below_random(found), *_truncated(found),
-            *_unanswered(found), *_ranked(found), *_others(found)]  # fmt: skip
+    return [*_grades(found), *_grading_gaps(found), *_timings(found), *_below_random(found), *_truncation_notes(found),
+            *_empty_answers(found), *_ranking_notes(found), *_others(found)]  # fmt: skip
 
 
 def _arguments(facts: Sequence[Fact], id_: str) -> list[dict[str, Any]]:
@@ -50,7 +50,7 @@ def _grades(found: Findings) -> Iterator[str]:
         yield f"A model graded {some} {said['grades']:,} pairs. Check it against people: bakeoff audit."
 
 
-def _ungraded(found: Findings) -> Iterator[str]:
+def _grading_gaps(found: Findings) -> Iterator[str]:
     measure = found.verdict.measure
     judged = [row.bounds[measure].judged for row in found.summary.ran if measure in row.bounds]
     if judged and min(judged) < 1 - 1e-12:
@@ -91,7 +91,7 @@ def _below_random(found: Findings) -> Iterator[str]:
         yield f"{enumeration(below)} {'is' if len(below) == 1 else 'are'} not shown to beat a random order."
 
 
-def _truncated(found: Findings) -> Iterator[str]:
+def _truncation_notes(found: Findings) -> Iterator[str]:
     said: dict[str, str] = {}
     for row in found.summary.ran:
         if row.cut is not None and row.cut[0]:
@@ -101,7 +101,7 @@ def _truncated(found: Findings) -> Iterator[str]:
     yield from said.values()
 
 
-def _unanswered(found: Findings) -> Iterator[str]:
+def _empty_answers(found: Findings) -> Iterator[str]:
     task = found.summary.task
     empty: dict[int, list[str]] = {}
     for row in found.summary.ran:
@@ -116,7 +116,7 @@ def _unanswered(found: Findings) -> Iterator[str]:
         yield f"{lost:,} of {found.count(task.queries)} {has} no relevant {task.item}; every row scores 0 there."
 
 
-def _ranked(found: Findings) -> Iterator[str]:
+def _ranking_notes(found: Findings) -> Iterator[str]:
     for row in found.summary.ran:
         if row.loss is not None and row.loss.ndcg_lost >= LOSS:
             yield f"{found.name(row.label)} loses {bound_above(row.loss.ndcg_lost)} NDCG@10 against exact search."

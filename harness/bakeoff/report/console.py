@@ -62,9 +62,15 @@ class Screen(Console):
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Nothing from data is read as markup. A pipe is as wide as COLUMNS says, or 100."""
+    """Nothing from data is read as markup. A pipe is as wide as COLUMNS says, or 100. NO_COLOR takes bold away, too."""
     stream = sys.stderr if stderr else sys.stdout
-    return Screen(stderr=stderr, markup=False, highlight=False, width=None if stream.isatty() else screen_width(stream))
+    return Screen(
+        stderr=stderr,
+        markup=False,
+        highlight=False,
+        width=None if stream.isatty() else screen_width(stream),
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+    )
 
 
 class Bars:

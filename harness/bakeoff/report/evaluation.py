@@ -133,7 +133,7 @@ class Evaluation:
     def _repr_html_(self) -> str:
         from markupsafe import Markup
 
-        columns, lines = self._shown()
+        columns, lines = self._screen_part()
         names = ["contender", *(column.head for column in columns)]
         heads = Markup("").join(Markup("<th>{}</th>").format(name) for name in names)
         rows = Markup("").join(
@@ -143,7 +143,7 @@ class Evaluation:
         table = Markup("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(heads, rows)
         return str(table + sentences)
 
-    def _shown(self) -> tuple[list[Column], Sequence[Line]]:
+    def _screen_part(self) -> tuple[list[Column], Sequence[Line]]:
         """The measures and the whole latency: what fits a screen."""
         content = matrix(self.result.summary)
         measures = [column for column in content.columns if column.quantity is Quantity.MEASURE]

@@ -77,21 +77,21 @@ class Grid:
             return
         least = [self._least(column, natural[column]) for column in everything]
         if (spare := width - _total(least, GAP)) >= 0:  # prose gives way, the widest first
-            yield everything, _widened(least, natural, spare), GAP
+            yield everything, _widen(least, natural, spare), GAP
             return
         columns = everything[: self.keys]
         for column in everything[self.keys :]:
             if len(columns) > self.keys and _total([least[at] for at in [*columns, column]], GAP) > width:
-                yield self._sized(columns, least, natural, width)
+                yield self._fit_widths(columns, least, natural, width)
                 columns = everything[: self.keys]
             columns.append(column)
-        yield self._sized(columns, least, natural, width)
+        yield self._fit_widths(columns, least, natural, width)
 
-    def _sized(
+    def _fit_widths(
         self, columns: list[int], least: Sequence[int], natural: Sequence[int], width: int
     ) -> tuple[list[int], list[int], int]:
         mine, wanted = [least[at] for at in columns], [natural[at] for at in columns]
-        return list(columns), _widened(mine, wanted, max(0, width - _total(mine, GAP))), GAP
+        return list(columns), _widen(mine, wanted, max(0, width - _total(mine, GAP))), GAP
 
     def _texts(self, column: int) -> list[str]:
         return [self.heads[column], *(row[column].plain for row in self.rows)]
@@ -116,7 +116,7 @@ def _total(widths: Sequence[int], gap: int) -> int:
     return sum(widths) + gap * max(0, len(widths) - 1)
 
 
-def _widened(least: Sequence[int], natural: Sequence[int], spare: int) -> list[int]:
+def _widen(least: Sequence[int], natural: Sequence[int], spare: int) -> list[int]:
     widths = list(least)
     for at in sorted(range(len(widths)), key=lambda at: natural[at] - least[at]):
         more = min(spare, natural[at] - widths[at])

@@ -71,10 +71,10 @@ def group_rows(rows: Sequence[Row], alike: Mapping[str, str]) -> list[RowGroup]:
     for first, group in members.items():
         for row in group:
             homes.setdefault(name_without_store(row), set()).add(first)
-    return [_named_group(group, parted=len(homes[name_without_store(group[0])]) > 1) for group in members.values()]
+    return [_make_group(group, parted=len(homes[name_without_store(group[0])]) > 1) for group in members.values()]
 
 
-def _named_group(rows: Sequence[Row], *, parted: bool) -> RowGroup:
+def _make_group(rows: Sequence[Row], *, parted: bool) -> RowGroup:
     first = rows[0]
     return RowGroup(first.label if parted else name_without_store(first), tuple(rows), parted)
 

@@ -199,13 +199,13 @@ def _time(row: Row, column: Column) -> Cell:
     marks = [DOUBT] if doubts else []
     if row.latency and (kept := row.latency.kept) and column.name in (*kept.stages, TOTAL.name):
         marks.append(KEPT)
-        doubts.append(kept_words(kept))
+        doubts.append(earlier_timing_words(kept))
     state = "doubt" if doubts else ""
     hint = "; ".join(doubts) or f"{samples} samples"
     return Cell(f"{figure:.2f}", state, marks=" ".join(marks), value=figure, hint=hint)
 
 
-def kept_words(kept: Kept) -> str:
+def earlier_timing_words(kept: Kept) -> str:
     """When and where a row's calls were timed whose answers came from the cache."""
     stages = " and ".join({"embed": "embedding", "rerank": "reranking"}[stage] for stage in kept.stages)
     return f"{stages} was timed {kept.when} on {', '.join(kept.machines)}; compared with no time of this run"

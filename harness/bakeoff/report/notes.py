@@ -7,7 +7,7 @@ from typing import Literal
 
 from bakeoff.core.figures import Loss
 from bakeoff.core.printable import pluralise
-from bakeoff.report.matrix import DOUBT, KEPT, kept_words
+from bakeoff.report.matrix import DOUBT, KEPT, earlier_timing_words
 from bakeoff.report.words import WEIGHTED, words
 from bakeoff.results.schema import Summary
 
@@ -43,7 +43,7 @@ def notes(summary: Summary) -> list[Note]:
         for doubt in map(words, row.latency.doubts if row.latency else []):
             doubted.setdefault(doubt, []).append(row.label)
         if row.latency and row.latency.kept:
-            kept.setdefault(kept_words(row.latency.kept), []).append(row.label)
+            kept.setdefault(earlier_timing_words(row.latency.kept), []).append(row.label)
         if row.loss is not None:
             lost.setdefault(_index_loss(row.loss), []).append(row.label)
     every += [Note("warning", warning, ", ".join(labels)) for warning, labels in warned.items()]

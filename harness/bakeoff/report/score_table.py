@@ -245,8 +245,8 @@ class ScoreTable:
 
     def lines(self, width: int, most: int, command: str) -> list[Text]:
         """Head and rows, no wider than the screen; where not all fit, a last line says how many are left out."""
-        chosen = self._chosen(most)
-        columns, bar_width, name_width = self._fitted(width)
+        chosen = self._choose(most)
+        columns, bar_width, name_width = self._fit(width)
         scale = Scale.over(self.groups, self.found)
         heads = [_set(column.head, column.width, left=column.left) for column in columns]
         heads.insert(self._bar_place, scale.head(bar_width))
@@ -272,7 +272,7 @@ class ScoreTable:
         alike = f" +{group.others} alike" if group.others else ""
         return shorten(group.name, min(LONGEST, width - len(alike))) + alike
 
-    def _fitted(self, width: int) -> tuple[list[ScreenColumn], int, int]:
+    def _fit(self, width: int) -> tuple[list[ScreenColumn], int, int]:
         """The columns that fit, and the widths of bar and label. The bar gives way first, then the label."""
         found = self.found
         first = [self._column("store", stores, left=True)] if self._has_stores else []
@@ -295,7 +295,7 @@ class ScoreTable:
         bar = min(WIDEST_BAR, NARROW_BAR + max(0, spare))
         return columns, bar, max(SHORTEST_LABEL, wanted + min(0, spare))
 
-    def _chosen(self, most: int) -> list[int]:
+    def _choose(self, most: int) -> list[int]:
         """Leader, incumbent, bm25, the rest of the set, then by mean; in the order of the means."""
         if len(self.groups) <= most:
             return list(range(len(self.groups)))

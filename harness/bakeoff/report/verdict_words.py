@@ -356,7 +356,7 @@ def _several(found: Findings) -> Decision:
         stop = f"no row is better by more than {bound_above(most)}"
         return Decision(headline, f"Take {name} and stop; {stop} ({CONFIDENCE}).", meaning=meaning)
     better = "" if most is None else f"; another row may be better by up to {bound_above(most)} ({CONFIDENCE})"
-    return Decision(headline, f"Take {name} for now{better}.", _unsettled(found), meaning)
+    return Decision(headline, f"Take {name} for now{better}.", _what_settles(found), meaning)
 
 
 def _leads(found: Findings) -> str:
@@ -384,7 +384,7 @@ def _grade_first(found: Findings) -> str:
     return f"{NOT_SETTLED} Grade those pairs first with {command}."
 
 
-def _unsettled(found: Findings) -> str:
+def _what_settles(found: Findings) -> str:
     outlook, (number, unit) = found.verdict.outlook, found.units
     if found.verdict.situation == "too few differ" and outlook is not None:
         tell = "tells" if outlook.differing == 1 else "tell"
@@ -480,7 +480,7 @@ def advice(summary: Summary) -> list[str]:
 def choice_sentence(summary: Summary, choice: Choice) -> str:
     """What the user's limits leave."""
     if choice.pick is None:
-        return f"Nothing that ran is within these limits.{_untimed(summary, choice)}"
+        return f"Nothing that ran is within these limits.{_times_unknown(summary, choice)}"
     row = summary.row(choice.pick.label)
     within = f"{len(choice.feasible)} of {choice.ran} contenders are within the limits."
     return f"{choice.pick.label}: {score_and_price(summary, row)}. {within}{_untimed(summary, choice)}"
@@ -497,7 +497,7 @@ def _behind(standing: Standing) -> str:
     return _scores_less(standing.behind_least, standing.behind_most, in_set=standing.mark != "worse")
 
 
-def _untimed(summary: Summary, choice: Choice) -> str:
+def _times_unknown(summary: Summary, choice: Choice) -> str:
     for name, labels in choice.untimed.items():
         if labels:
             why = no_time(summary.row(labels[0]), int(name.removeprefix("p")))
@@ -533,7 +533,7 @@ def further_sentences(summary: Summary) -> list[str]:
         *_unnoticed(summary),
         *_equivalence(summary),
         *_below_random(summary),
-        *_truncated(summary.ran),
+        *_truncation(summary.ran),
         *_possible_winners(summary),
         *_agreement(summary),
         *_pairs(summary),
@@ -570,7 +570,7 @@ def _below_random(summary: Summary) -> list[str]:
     return [f"{join_names(below)} {'is' if len(below) == 1 else 'are'} not shown to beat a random order."]
 
 
-def _truncated(rows: Sequence[Row]) -> list[str]:
+def _truncation(rows: Sequence[Row]) -> list[str]:
     cut: dict[tuple[int, int], list[str]] = {}
     for row in rows:
         if row.cut and row.cut[0] >= CUT_FROM * row.cut[1]:

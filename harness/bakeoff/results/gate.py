@@ -161,14 +161,14 @@ def _scores(
     sides = []
     for new, old in chosen if not refused else ():
         try:
-            before = _rescored(baseline, old, measure, result) if regraded else baseline.values(old, measure)
+            before = _rescore(baseline, old, measure, result) if regraded else baseline.values(old, measure)
             sides.append((result.values(new, measure), before))
         except InputError as error:
             refused.append(fact("no_scores", file=str(error.file or ""), problem=error.problem, remedy=error.remedy))
     return sides, refused
 
 
-def _rescored(baseline: Result, label: str, measure: Measure, result: Result) -> Values:
+def _rescore(baseline: Result, label: str, measure: Measure, result: Result) -> Values:
     """The baseline's stored rankings by today's grades."""
     rankings, asked = baseline.rankings(label, measure), list(result.detailed.queries)
     grades = {query: info.grades for query, info in result.detailed.queries.items()}
@@ -189,7 +189,7 @@ def _checks(
     imagined = -WORST * averaging.heaviest if mode == "non-inferior" and measure.bounded else None
     befores = [averaging.mean(old) for _, old in sides]
     drops = [
-        assess_drop(averaging.linear(d), _allowed(measure, before, max_drop), alpha=alpha, imagined=imagined)
+        assess_drop(averaging.linear(d), _allowance(measure, before, max_drop), alpha=alpha, imagined=imagined)
         for d, before in zip(differences, befores, strict=True)
     ]
     asked = [d.tobytes() if d.any() else None for d in differences]
@@ -241,7 +241,7 @@ def _finds(
     ]
 
 
-def _allowed(measure: Measure, before: float, max_drop: float) -> float:
+def _allowance(measure: Measure, before: float, max_drop: float) -> float:
     """The allowance in the values that the figure is made from: logarithms, for a geometric mean."""
     if measure.bounded:
         return max_drop

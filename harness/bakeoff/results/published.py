@@ -39,21 +39,21 @@ def _without(content: Any, spellings: list[str]) -> Any:
             text = text.replace(spelling, HIDDEN)
         return text
 
-    def cleaned(value: Any, in_lineup: bool = False) -> Any:
+    def clean(value: Any, in_lineup: bool = False) -> Any:
         if isinstance(value, str):
             return struck(value)
         if isinstance(value, msgspec.Struct):
             private = set(value.__struct_fields__) - public_fields(type(value))
             fields = {field: getattr(value, field) for field in private}
-            return msgspec.structs.replace(value, **{f: cleaned(part, f == LINEUP) for f, part in fields.items()})
+            return msgspec.structs.replace(value, **{f: clean(part, f == LINEUP) for f, part in fields.items()})
         if isinstance(value, dict):
             return {
-                key: part if in_lineup and key in NAMES else cleaned(part, in_lineup and key not in OPEN)
+                key: part if in_lineup and key in NAMES else clean(part, in_lineup and key not in OPEN)
                 for key, part in value.items()
             }
-        return [cleaned(part, in_lineup) for part in value] if isinstance(value, list | tuple) else value
+        return [clean(part, in_lineup) for part in value] if isinstance(value, list | tuple) else value
 
-    return cleaned(content)
+    return clean(content)
 
 
 def _all_whole(value: Any) -> Any:

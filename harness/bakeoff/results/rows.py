@@ -41,7 +41,7 @@ class Rows:
     def of(self, contenders: Sequence[Scored | NotRun]) -> list[Row]:
         """In the order of the line-up, where a row comes after those that it is made of."""
         rows: dict[str, Row] = {}
-        shared = _shared_embedding(contenders)
+        shared = _share_embedding(contenders)
         with steps("intervals: contenders", len(contenders)) as advance:
             for row in contenders:
                 parts = [rows[label] for label in row.contender.made_of]
@@ -104,7 +104,7 @@ class Rows:
 
     def _latency(self, contender: System, search: Search, shared: Mapping[str, list[int]]) -> Latency:
         timing = replace(search.timing, embed_ns=shared.get(contender.label, search.timing.embed_ns))
-        kept = _kept(timing)
+        kept = _kept_timing(timing)
         if kept is not None:
             timing = _with_kept(timing)
         return Latency(
@@ -114,7 +114,7 @@ class Rows:
             rerank=percentiles(timing.rerank_ns) if timing.rerank_ns else None,
             cold_embed_ms=timing.cold_embed_ns / 1e6 if timing.cold_embed_ns is not None else None,
             cold_search_ms=timing.cold_search_ns / 1e6 if timing.cold_search_ns is not None else None,
-            doubts=doubts(timing, self.machine, _untimed(contender, search, timing)),
+            doubts=doubts(timing, self.machine, _why_untimed(contender, search, timing)),
             kept=kept,
         )
 
@@ -140,7 +140,7 @@ class Rows:
         return cost
 
 
-def _shared_embedding(contenders: Sequence[Scored | NotRun]) -> dict[str, list[int]]:
+def _share_embedding(contenders: Sequence[Scored | NotRun]) -> dict[str, list[int]]:
     """By row, the times of its embedder's calls in all rows: they are the same calls, and differ by noise alone.
 
     A paid model is asked once for each text, so its rows hold the same times already.
@@ -160,7 +160,7 @@ def _shared_embedding(contenders: Sequence[Scored | NotRun]) -> dict[str, list[i
     return {label: times[embedder] for label, embedder in embedders.items()}
 
 
-def _kept(timing: Timing) -> Kept | None:
+def _kept_timing(timing: Timing) -> Kept | None:
     """When and where its calls were timed, where too few were timed in this run: a row never mixes the two."""
     if len(timing.total_ns) >= SAMPLES_FOR[50] or not timing.kept_total_ns:
         return None
@@ -185,7 +185,7 @@ def _with_kept(timing: Timing) -> Timing:
     )
 
 
-def _untimed(contender: System, search: Search, timing: Timing) -> Fact:
+def _why_untimed(contender: System, search: Search, timing: Timing) -> Fact:
     """What was there already, where no answer was timed whole."""
     if search.second_stage and not timing.rerank_ns:
         return fact("untimed_second_stage")

@@ -336,7 +336,7 @@ def write(folder: Path, summary: Summary, detailed: Detailed, files: Mapping[str
     """All files of one result, in a folder that appears only when it is complete; says under which name."""
 
     def fill(draft: Path) -> None:
-        write_atomic(draft / SUMMARY, msgspec.json.format(published(_shown(summary)), indent=2) + b"\n")
+        write_atomic(draft / SUMMARY, msgspec.json.format(published(_strip_secrets(summary)), indent=2) + b"\n")
         write_atomic(draft / DETAILED, published(detailed))
         with steps("result: files written", len(files)) as advance:
             for name, content in files.items():
@@ -346,7 +346,7 @@ def write(folder: Path, summary: Summary, detailed: Detailed, files: Mapping[str
     return write_folder(folder, fill)
 
 
-def _shown(summary: Summary) -> Summary:
+def _strip_secrets(summary: Summary) -> Summary:
     """What came from outside may hold a password that no variable names."""
     return msgspec.structs.replace(
         summary,

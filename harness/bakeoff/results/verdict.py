@@ -203,7 +203,7 @@ class _Standings:
                 p=float(best.p[at]),
                 behind_least=self._gap(top, float(best.least[at])) or 0.0,
                 behind_most=self._gap(top, float(best.most[at])),
-                open=label in challengers and self._judged(label) < JUDGED_ENOUGH,
+                open=label in challengers and self._judge(label) < JUDGED_ENOUGH,
                 beats_random=above.get(label),
                 against=against.get(label),
                 equivalent=None if p_equivalent is None else p_equivalent <= ALPHA,
@@ -217,7 +217,7 @@ class _Standings:
         figure = self.question.measure.figure
         return figure(top) - figure(top - gap) if finite(gap) is not None else None
 
-    def _judged(self, label: str) -> float:
+    def _judge(self, label: str) -> float:
         bounds = self.rows[label].bounds.get(str(self.question.measure))
         return bounds.judged if bounds else 1.0
 

@@ -194,7 +194,9 @@ def decision(found: Findings) -> Decision:
         case "nothing beats random":
             return _nothing_beats_random(found)
         case "only a baseline leads":
-            hashes = ", which only hashes words," if _leader(found).provider == "fake" else ", which is only a baseline,"
+            hashes = (
+                ", which only hashes words," if _leader(found).provider == "fake" else ", which is only a baseline,"
+            )
             leader = found.name(found.verdict.leader)
             return Decision(f"{leader}{hashes} leads; no model is shown to beat it.", _do_not_choose(found))
         case "incumbent did not run":

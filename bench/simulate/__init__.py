@@ -1,1 +1,1 @@
-"""Statistical methods, some not used by a command yet, in worlds of known truth: promised and measured rates."""
+"""Statistical methods in worlds of known truth: promised and measured rates."""

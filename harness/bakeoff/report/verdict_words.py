@@ -483,7 +483,7 @@ def choice_sentence(summary: Summary, choice: Choice) -> str:
         return f"Nothing that ran is within these limits.{_times_unknown(summary, choice)}"
     row = summary.row(choice.pick.label)
     within = f"{len(choice.feasible)} of {choice.ran} contenders are within the limits."
-    return f"{choice.pick.label}: {score_and_price(summary, row)}. {within}{_untimed(summary, choice)}"
+    return f"{choice.pick.label}: {score_and_price(summary, row)}. {within}{_times_unknown(summary, choice)}"
 
 
 def score_and_price(summary: Summary, row: Row) -> str:

@@ -54,7 +54,8 @@ def sentences(sizes: CorpusSizes) -> list[str]:
         return [*lost, *changes, needs]
     estimates = (
         "Estimates: halfway between lines in log N through the means and through their log odds; brackets span "
-        "the 95% prediction intervals of both. They assume that further documents are like these."
+        "the 95% prediction intervals of both. They assume that further documents are like these. Scores fall "
+        "faster as a corpus grows, so the truth is usually below the middle."
     )
     return [*lost, *changes, estimates]
 

@@ -11,6 +11,7 @@ import numpy as np
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.best_set import best_set
 from bakeoff.statistics.incumbent import versus
+from bakeoff.statistics.looks import Looks, best_set_at, cost_of_looks, versus_at
 from numpy.random import Generator
 from numpy.typing import NDArray
 
@@ -51,14 +52,125 @@ def planned(most: int, looks: int) -> tuple[int, ...]:
 
 
 def simulate(effort: float) -> Iterator[Line]:
-    """What repeated plain tests do; `effort` multiplies the number of data sets."""
+    """Errors over planned and unplanned looks, what plans cost, and votes; `effort` multiplies the data sets."""
     for k in ROWS:
-        sets = max(40, round(effort * SETS[k] / 4))
+        for world in null_worlds(k):
+            yield from errors(world, max(40, round(effort * SETS[k])))
+    for k in ROWS:
         for world in null_worlds(k)[:2]:
-            yield excluded("plain tests", plain_set, world, planned(100, 5), sets)
-            yield excluded("plain tests, unplanned", plain_set, world, UNPLANNED, sets)
-            yield beaten("plain tests", plain_versus, world, planned(100, 5), sets)
-    yield interleaved("plain tests", plain_votes, max(200, round(effort * 2000)))
+            yield from repeated_plain_tests(world, max(40, round(effort * SETS[k] / 4)))
+    yield from costs(max(100, round(effort * 1000)))
+    yield from votes_over_looks(max(200, round(effort * 2000)))
+
+
+def errors(world: World, sets: int) -> Iterator[Line]:
+    """At any look: three and five planned ones, four unplanned ones."""
+    k = len(world.means)
+    for most in MOST:
+        for number in PLANS:
+            looks = planned(most, number)
+            yield excluded(f"{number} planned", over_plan_set, world, looks, sets, PROMISED_SET[k])
+            yield beaten(f"{number} planned", over_plan_versus, world, looks, sets, PROMISED)
+    yield excluded("unplanned", unplanned_set, world, UNPLANNED, sets, PROMISED_SET[k])
+    yield beaten("unplanned", unplanned_versus, world, UNPLANNED, sets, PROMISED)
+
+
+def repeated_plain_tests(world: World, sets: int) -> Iterator[Line]:
+    """What they would do."""
+    yield excluded("plain tests", plain_set, world, planned(100, 5), sets)
+    yield excluded("plain tests, unplanned", plain_set, world, UNPLANNED, sets)
+    yield beaten("plain tests", plain_versus, world, planned(100, 5), sets)
+
+
+def joined_at(looks: Sequence[int]) -> NDArray[np.int_]:
+    """The look at which each query joins."""
+    return np.repeat(np.arange(1, len(looks) + 1), np.diff((0, *looks)))
+
+
+def _plan(looks: Sequence[int]) -> Looks:
+    return Looks(joined_at(looks), [n / looks[-1] for n in looks])
+
+
+def over_plan_set(table: Values, looks: Sequence[int]) -> NDArray[np.bool_]:
+    """Rows that a planned look leaves out."""
+    return _at_any(looks, lambda n, at: ~best_set_at(table[:n], _until(_plan(looks), n, at), flips=FLIPS).within)
+
+
+def over_plan_versus(table: Values, looks: Sequence[int]) -> NDArray[np.bool_]:
+    """Rows that a planned look calls better than the first."""
+    return _at_any(looks, lambda n, at: versus_at(table[:n], 0, _until(_plan(looks), n, at), flips=FLIPS).low > 0)
+
+
+def unplanned_set(table: Values, looks: Sequence[int]) -> NDArray[np.bool_]:
+    """Rows that an unplanned look leaves out."""
+    joined = joined_at(looks)
+    return _at_any(looks, lambda n, _at: ~best_set_at(table[:n], Looks(joined[:n]), flips=FLIPS).within)
+
+
+def unplanned_versus(table: Values, looks: Sequence[int]) -> NDArray[np.bool_]:
+    """Rows that an unplanned look calls better than the first."""
+    joined = joined_at(looks)
+    return _at_any(looks, lambda n, _at: versus_at(table[:n], 0, Looks(joined[:n]), flips=FLIPS).low > 0)
+
+
+def _until(looks: Looks, n: int, at: int) -> Looks:
+    return Looks(looks.joined[:n], looks.shares[:at])
+
+
+def _at_any(looks: Sequence[int], shown: Callable[[int, int], NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    any_: NDArray[np.bool_] = np.any([shown(n, at) for at, n in enumerate(looks, start=1)], axis=0)
+    return any_
+
+
+def costs(sets: int) -> Iterator[Line]:
+    """Queries of five looks as a share of the fixed plan's, and how often each finds the gap; pairs that are alike too.
+
+    The fixed plan has the queries with which one look finds the gap in 80% of cases, by trial.
+    """
+    for number in PLANS:
+        for pair, gap in (((0, 1), 0.1), ((6, 7), 0.03)):
+            rows = worlds.scifact()[:, list(pair)]
+            there = worlds.tilted(rows, gap)
+            fixed = _fixed_plan(there)
+            looks = planned(round(cost_of_looks(number).most * fixed), number)
+            for world, what in ((there, "the gap is there"), (worlds.tilted(rows, 0.0), "there is none")):
+                asked, found = _asked(world, looks, sets)
+                name = f"real pair {pair[0]}, {pair[1]}, tilted to {gap:g}, fixed plan {fixed}"
+                claim = f"{number} looks, queries by the fixed plan's if {what}"
+                bound = (0.75, 0.9) if what == "the gap is there" else (1.1, 1.25)
+                yield Line(claim, name, 2, looks[-1:], [asked / fixed], sets, *bound, share=False)
+                yield Line(f"{number} looks, the worse row is excluded if {what}", name, 2, looks[-1:], [found], sets)
+            yield _later_look(there, fixed, sets, f"real pair {pair[0]}, {pair[1]}, tilted to {gap:g}")
+
+
+def _fixed_plan(world: World) -> int:
+    low, high = 20, 1000
+    while high - low > 5:
+        middle = (low + high) // 2
+        found = np.mean([not best_set(table, flips=FLIPS).within[1] for table in draws(world, middle, 400)])
+        low, high = (low, middle) if found >= 0.8 else (middle, high)
+    return high
+
+
+def _asked(world: World, looks: Sequence[int], sets: int) -> tuple[float, float]:
+    """Queries on average until the worse row is excluded or the plan ends, and how often it is."""
+    asked, found = [], []
+    for table in draws(world, looks[-1], sets):
+        done = [
+            not best_set_at(table[:n], _until(_plan(looks), n, at), flips=FLIPS).within[1]
+            for at, n in enumerate(looks, start=1)
+        ]
+        asked.append(looks[done.index(True)] if any(done) else looks[-1])
+        found.append(any(done))
+    return float(np.mean(asked)), float(np.mean(found))
+
+
+def _later_look(world: World, fixed: int, sets: int, name: str) -> Line:
+    """How often a second, unplanned look at twice the fixed plan's queries shows the gap."""
+    joined = joined_at((fixed // 2, 2 * fixed))
+    found = [not best_set_at(table, Looks(joined), flips=FLIPS).within[1] for table in draws(world, 2 * fixed, sets)]
+    claim = "an unplanned later look at twice the fixed plan's queries finds the gap"
+    return Line(claim, name, 2, (2 * fixed,), [float(np.mean(found))], sets)
 
 
 def excluded(how: str, seen: Seen, world: World, looks: Sequence[int], sets: int, at_most: float | None = None) -> Line:
@@ -120,6 +232,20 @@ def interleaved(
     world = f"interleaved, preference {preference:g}, {INTERLEAVED_LOOKS} looks"
     claim = f"a preference is shown at any look, {how}"
     return Line(claim, world, 2, (500,), [float(np.mean(shown))], sets, at_most=at_most)
+
+
+def votes_over_looks(sets: int) -> Iterator[Line]:
+    """Without and with a preference, by the bound that holds at every look and by the exact sign test."""
+    yield interleaved("plain tests", plain_votes, sets)
+    yield interleaved("bound for every look", votes_at_any_look, sets, PROMISED)
+    yield interleaved("bound for every look", votes_at_any_look, sets // 4, preference=0.3)
+
+
+def votes_at_any_look(ahead: int, behind: int) -> bool:
+    """The bound that holds at every look."""
+    from bakeoff.extensions.production.traffic import any_look_p
+
+    return any_look_p(ahead, behind) <= 0.05
 
 
 def plain_votes(ahead: int, behind: int) -> bool:

@@ -215,11 +215,16 @@ def plan_queries(
         float | None, typer.Option(min=1e-9, help="The variance of a score, instead of results.")
     ] = None,
     new: Annotated[bool, typer.Option("--new", help="For a new collection: count from no queries.")] = False,
+    looks: Annotated[int | None, typer.Option(min=2, max=20, help="Plan so many looks; needs --task.")] = None,
+    task: Annotated[str | None, typer.Option(help="The task that a plan of looks is written into.")] = None,
 ) -> None:
     """Say how many queries to label for an interval of a chosen width, or to find a chosen difference."""
     from bakeoff.results.compare import read_results
+    from bakeoff.results.plan_queries import plan_looks
     from bakeoff.results.plan_queries import plan_queries as plan
 
+    if looks is not None and (task is None or difference is None):
+        raise InputError("--looks needs --task and --difference", remedy="add --task mine --difference 0.05")
     planned = plan(
         read_results(results or []),
         measure,
@@ -232,6 +237,20 @@ def plan_queries(
     )
     for sentence in planned.sentences:
         say(sentence)
+    if looks is None or task is None or difference is None:
+        return
+    from bakeoff.tasks.looks import write_plan
+    from bakeoff.tasks.task_folder import TaskFolder
+
+    folder = TaskFolder.open(task)
+    folder.check_own()
+    if any(query.drawn for query in folder.task.queries):
+        raise InputError("its queries were drawn by traffic", file=folder.path, remedy="plan looks at a plain task")
+    by_look = plan_looks(planned, looks)
+    path = write_plan(folder.kind.base, folder.query_ids, by_look.queries, planned.measure, difference)
+    for sentence in by_look.sentences:
+        say(sentence)
+    say(f"Written to {path}.")
 
 
 def export_mteb(

@@ -147,6 +147,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     graded_by_model: int = 0  # how many of the grades no person gave
     drawn_from: int = 0  # how many documents there were, where these are a sample of them
     notes: Sequence[Remark] = ()  # what its files have that was not taken as it is
+    planned_looks: tuple[int, ...] = ()  # queries at each planned look; these are those of one, in the drawn order
 
     def __post_init__(self) -> None:
         if not self.documents:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ from bakeoff.results.result import Result
 from bakeoff.statistics.constants import NOISE
 from bakeoff.statistics.design import fewest_queries, queries_for_anova, queries_for_width, residual_variance
 from bakeoff.statistics.detectable import chance_to_show, queries_for_gap
+from bakeoff.statistics.looks import LookCost, cost_of_looks
+from bakeoff.statistics.small_samples import FEWEST_UNLIKE
 from bakeoff.statistics.tests import first_equal
 
 
@@ -67,6 +70,42 @@ class QueryPlan:
             return f"{what}: no number of queries would do."
         still = f", {self.still(needed)} more" if self.have else ""
         return f"{what}: {needed} queries{still}."
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedLooks:
+    """The queries at each look, and what looks cost beside a single one."""
+
+    queries: list[int]
+    fixed: int
+    cost: LookCost
+
+    @property
+    def sentences(self) -> list[str]:
+        """In words."""
+        *before, last = map(str, self.queries)
+        at = f"{', '.join(before)} and {last}" if before else last
+        return [
+            f"{len(self.queries)} looks, at {at} queries. One look would take {self.fixed}.",
+            f"On average they take {self.cost.with_gap:.0%} of that if there is such a gap, "
+            f"{self.cost.without_gap:.0%} if there is none.",
+        ]
+
+
+def plan_looks(planned: QueryPlan, looks: int) -> PlannedLooks:
+    """Equal steps, for the pair that needs most queries; of a range, for its upper end."""
+    needed = [pair[1] for pair in planned.for_power.values() if pair is not None]
+    if len(needed) < len(planned.for_power):
+        raise InputError("no number of queries would do", place="--looks", remedy="give a larger --difference")
+    fixed, cost = max(needed), cost_of_looks(looks, power=planned.power)
+    most = math.ceil(cost.most * fixed)
+    if most < looks * FEWEST_UNLIKE:
+        raise InputError(
+            f"{most} queries are too few for {looks} looks: none decides while fewer than {FEWEST_UNLIKE} differ",
+            place="--looks",
+            remedy=f"plan {max(1, most // FEWEST_UNLIKE)} at most, or a smaller --difference",
+        )
+    return PlannedLooks([math.ceil(most * (at + 1) / looks) for at in range(looks)], fixed, cost)
 
 
 def _by_pair(

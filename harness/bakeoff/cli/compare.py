@@ -48,14 +48,18 @@ def compare(
     from bakeoff.report.console import console
     from bakeoff.results.compare import compare_results, read_results
 
+    read = read_results(results)
     comparisons = compare_results(
-        read_results(results), measure, contender or (), all_pairs=all_pairs, equivalent_within=equivalent_within,
+        read, measure, contender or (), all_pairs=all_pairs, equivalent_within=equivalent_within,
         lettered=format_ == "table",
     )  # fmt: skip
     if format_ == "json":
         echo(comparison.as_json(comparisons, queries), nl=False)
     else:
         console().print(comparison.terminal(comparisons, queries, every=every))
+        for result in read:
+            if (look := result.summary.verdict.look) is not None:
+                say(f"{result.name} is look {look.number}; p and intervals here are those of a single look.")
 
 
 def gate(

@@ -37,12 +37,14 @@ from bakeoff.statistics.best_set import (
 )
 from bakeoff.statistics.columns import affordable, without_noise
 from bakeoff.statistics.constants import ALPHA, NOISE, SEED
+from bakeoff.statistics.design import fewest_queries
+from bakeoff.statistics.detectable import chance_to_show
 from bakeoff.statistics.incumbent import Versus, versus
 from bakeoff.statistics.small_samples import FEWEST_UNLIKE
 from bakeoff.statistics.tests import first_equal, flipped_sums
 
-STEPS = 40  # halvings of the interval in which the length of a plan is looked for
-PATHS = 100_000
+STEPS = 16  # halvings of the interval in which the length of a plan is looked for
+PATHS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,32 +388,50 @@ def _unplanned_bounds(looks: Sequence[_Leads], low: Values, p: Values, alpha: fl
 
 @dataclass(frozen=True, slots=True)
 class LookCost:
-    """What looks cost, as multiples of the queries of a plan with one look, for the same power."""
+    """Queries: of one look, of all planned looks, and on average until a look decides, with the gap and without one."""
 
-    most: float
-    with_gap: float  # on average, where the gap that is planned for is there
-    without_gap: float  # on average, where there is none
+    fixed: int
+    most: int
+    with_gap: float
+    without_gap: float
 
 
-def cost_of_looks(looks: int, *, power: float = 0.8, alpha: float = (1 - FIRST) * ALPHA, seed: int = SEED) -> LookCost:
-    """By normal paths through equal steps, one-sided as the test is that decides who may be best."""
-    from scipy.special import ndtri
+def cost_of_looks(
+    looks: int,
+    *,
+    gap: float,
+    variance: float,
+    failure: float,
+    power: float = 0.8,
+    alpha: float = (1 - FIRST) * ALPHA,
+    seed: int = SEED,
+) -> LookCost | None:
+    """By normal paths through equal steps, for the test that decides who may be best, imagined queries included.
 
-    shares = [(at + 1) / looks for at in range(looks)]
-    steps = np.random.default_rng(seed).normal(size=(looks, PATHS))
-    paths = np.cumsum(steps, axis=0) / np.sqrt(np.arange(1, looks + 1))[:, None]
-    none = [np.full(1, -np.inf)] * looks
-    bars = np.array([boundary.bar for boundary in spend(list(paths), none, shares, alpha)])
-    drift = float(ndtri(1 - alpha) + ndtri(power)) * np.sqrt(shares)
+    `variance` is that of the differences, `failure` what an imagined query costs. None where no number would do.
+    """
+    fixed = fewest_queries(lambda n: chance_to_show(gap, n, variance, failure, alpha / (1 - FIRST)) >= power)
+    if fixed is None:
+        return None
+    shares = np.arange(1, looks + 1) / looks
+    flips, noise = np.random.default_rng(seed).normal(size=(2, looks, PATHS))
+    imagined = imagined_queries(2)
 
-    def stops(length: float) -> tuple[float, float]:
-        """How often a plan of this length shows the gap, and the share of it that is asked on average."""
-        crosses = paths + (math.sqrt(length) * drift)[:, None] > bars[:, None]
+    def stops(most: float, true_gap: float) -> tuple[float, float]:
+        """How often such a plan shows the gap, and how many queries it takes on average."""
+        n = most * shares[:, None]
+        squares = n * (variance + true_gap**2) + imagined * failure**2
+        steps = np.sqrt(np.diff(squares, axis=0, prepend=0.0))
+        paths = np.cumsum(steps * flips, axis=0) / np.sqrt(squares)
+        bars = [each.bar for each in spend(list(paths), [np.full(1, -np.inf)] * looks, shares.tolist(), alpha)]
+        sums = np.cumsum(noise, axis=0) * math.sqrt(most / looks * variance) + n * true_gap - imagined * failure
+        crosses = sums / np.sqrt(squares) > np.array(bars)[:, None]
         shown = crosses.any(axis=0)
-        return float(shown.mean()), float(np.where(shown, crosses.argmax(axis=0) + 1, looks).mean()) / looks
+        at = np.where(shown, crosses.argmax(axis=0) + 1, looks)
+        return float(shown.mean()), float(at.mean()) * most / looks
 
-    low, high = 1.0, 2.0
+    low, high = 0.9 * fixed, 2.0 * fixed
     for _ in range(STEPS):
         middle = (low + high) / 2
-        low, high = (low, middle) if stops(middle)[0] >= power else (middle, high)
-    return LookCost(high, high * stops(high)[1], high * stops(0.0)[1])
+        low, high = (low, middle) if stops(middle, gap)[0] >= power else (middle, high)
+    return LookCost(fixed, math.ceil(high), stops(high, gap)[1], stops(high, 0.0)[1])

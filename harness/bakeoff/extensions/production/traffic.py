@@ -400,8 +400,8 @@ def analyse(impressions: Sequence[Impression], *, alpha: float = ALPHA, once: bo
     decided = p <= alpha
     sentences = [
         f"{len(impressions)} queries of {len(users)} users: b won {wins}, {ties} tied, a won {losses}.",
-        f"b won more queries than a for {counted(ahead, 'user')}, a more than b for {behind}, as many for {even}: "
-        f"{'exact sign test, for one look: ' if once else 'at every look '}p = {p:.2g}.",
+        f"b won more queries than a for {counted(ahead, 'user')}, a more than b for {behind}, as many for {even} "
+        f"(p = {p:.2g}, {'exact sign test, for one look' if once else 'valid at every look'}).",
         f"Preference for b: {preference:+.4f} ({100 * (1 - alpha):g}% interval {low:+.4f} to {high:+.4f}): of users "
         "with more queries for one side, the share for b less the share for a.",
     ]

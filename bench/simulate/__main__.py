@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from simulate import corrected, gates, hardest, incumbents, intervals, planning, production, sets
+from simulate import corrected, gates, hardest, incumbents, intervals, looks, planning, production, sets
 from simulate.table import Line, Simulation, print_table, worst_of
 
 SECTIONS: dict[str, Simulation] = {
@@ -16,6 +16,7 @@ SECTIONS: dict[str, Simulation] = {
     "planning": planning.simulate,
     "corrected": corrected.simulate,
     "gate": gates.simulate,
+    "looks": looks.simulate,
     "production": production.simulate,
     "hardest": hardest.simulate,
 }

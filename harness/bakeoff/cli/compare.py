@@ -49,9 +49,10 @@ def compare(
     from bakeoff.report.words import words
     from bakeoff.results.compare import NotComparable, compare_results, read_results
 
+    read = read_results(results)
     try:
         comparisons = compare_results(
-            read_results(results), measure, contender or (), all_pairs=all_pairs, equivalent_within=equivalent_within,
+            read, measure, contender or (), all_pairs=all_pairs, equivalent_within=equivalent_within,
             lettered=format_ == "table",
         )  # fmt: skip
     except NotComparable as error:
@@ -61,6 +62,9 @@ def compare(
         echo(comparison.as_json(comparisons, queries), nl=False)
     else:
         console().print(comparison.terminal(comparisons, queries, every=every))
+        for result in read:
+            if (look := result.summary.verdict.look) is not None:
+                say(f"{result.name} is look {look.number}; p and intervals here are those of a single look.")
 
 
 def gate(
@@ -219,13 +223,18 @@ def plan_queries(
         float | None, typer.Option(min=1e-9, help="The variance of a score, instead of results.")
     ] = None,
     new: Annotated[bool, typer.Option("--new", help="For a new collection: count from no queries.")] = False,
+    looks: Annotated[int | None, typer.Option(min=2, max=20, help="Plan so many looks; needs --task.")] = None,
+    task: Annotated[str | None, typer.Option(help="The task that a plan of looks is written into.")] = None,
 ) -> None:
     """Say how many queries to label for an interval of a chosen width, or to find a chosen difference."""
     from bakeoff.report.console import console
-    from bakeoff.report.query_plan import terminal
+    from bakeoff.report.query_plan import looks_sentences, terminal
     from bakeoff.results.compare import read_results
+    from bakeoff.results.plan_queries import plan_looks
     from bakeoff.results.plan_queries import plan_queries as plan
 
+    if looks is not None and (task is None or difference is None):
+        raise InputError("--looks needs --task and --difference", remedy="add --task mine --difference 0.05")
     planned = plan(
         read_results(results or []),
         measure,
@@ -237,3 +246,17 @@ def plan_queries(
         new=new,
     )
     console().print(terminal(planned))
+    if looks is None or task is None or difference is None:
+        return
+    from bakeoff.tasks.looks import write_plan
+    from bakeoff.tasks.task_folder import TaskFolder
+
+    folder = TaskFolder.open(task)
+    folder.check_own()
+    if any(query.drawn for query in folder.task.queries):
+        raise InputError("its queries were drawn by traffic", file=folder.path, remedy="plan looks at a plain task")
+    by_look = plan_looks(planned, looks)
+    path = write_plan(folder.kind.base, folder.query_ids, by_look.queries, planned.measure, difference)
+    for sentence in looks_sentences(by_look):
+        say(sentence)
+    say(f"Written to {path}.")

@@ -164,6 +164,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     graded_by_model: int = 0  # grades given by a model, not by a person
     drawn_from: int = 0  # size of the corpus that the documents were sampled from
     notes: Sequence[Fact] = ()  # remarks on how the files were read
+    planned_looks: tuple[int, ...] = ()  # queries at each planned look; these are those of one, in the drawn order
 
     def __post_init__(self) -> None:
         if not self.documents:

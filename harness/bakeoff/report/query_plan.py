@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bakeoff.core.printable import pluralise
-from bakeoff.results.plan_queries import QueryPlan
+from bakeoff.core.printable import join_names, pluralise
+from bakeoff.results.plan_queries import PlannedLooks, QueryPlan
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -60,3 +60,13 @@ def _cells(plan: QueryPlan, low: int | None, high: int | None) -> list[str]:
 
 def _range(low: int, high: int) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def looks_sentences(planned: PlannedLooks) -> list[str]:
+    """When to look, and what looks cost compared with a single one."""
+    at, cost = join_names([str(count) for count in planned.queries]), planned.cost
+    return [
+        f"{len(planned.queries)} looks, at {at} queries. One look would take {cost.fixed}.",
+        f"On average they take {cost.with_gap / cost.fixed:.0%} of that if there is such a gap, "
+        f"{cost.without_gap / cost.fixed:.0%} if there is none.",
+    ]

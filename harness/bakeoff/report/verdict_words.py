@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from shlex import quote
 from typing import assert_never
@@ -28,8 +28,9 @@ from bakeoff.report.numbers import (
     signed,
     times,
 )
+from bakeoff.results.looks import is_decided
 from bakeoff.results.picks import Choice, has_reliable_times
-from bakeoff.results.schema import Pick, PossibleWinner, Row, Standing, Summary, Verdict
+from bakeoff.results.schema import Look, Pick, PossibleWinner, Row, Standing, Summary, Verdict
 
 CONFIDENCE = "95% confidence"
 NOT_SETTLED = "Not settled."  # before what would settle it
@@ -177,7 +178,30 @@ class Decision:
 
 
 def decision(found: Findings) -> Decision:
-    """Which one to take, and whether to stop."""
+    """Which one to take, and whether to stop; which look it is, where that is not the only one."""
+    said, look = _decision(found), found.verdict.look
+    if look is None:
+        return said
+    ends_here = look.planned and found.verdict.situation in ("not settled", "too few differ")
+    rest = "" if ends_here else said.unsettled
+    return replace(said, unsettled=" ".join(filter(None, (rest, look_sentence(found.summary, look)))))
+
+
+def look_sentence(summary: Summary, look: Look) -> str:
+    """Which look this is and what comes next."""
+    if not look.planned:
+        later = f"This is look {look.number} at this question; the bounds allow for it."
+        return f"{later} They need about twice the queries of a first look."
+    which = f"Look {look.number} of {len(look.queries)}."
+    if is_decided(summary.verdict):
+        return f"{which} Settled; no further look is needed."
+    if look.number == len(look.queries):
+        return f"{which} Not settled; the plan ends here."
+    units = plural(summary.task.unit, 2)
+    return f"{which} Not settled; the next look is at {look.queries[look.number]:,} {units}."
+
+
+def _decision(found: Findings) -> Decision:
     match found.verdict.situation:
         case "nothing ran":
             return Decision("Nothing ran.", "Set a key, or add a local row such as minilm.")
@@ -310,7 +334,11 @@ def _clear(found: Findings) -> Decision:
     name, rival = found.take, found.groups[1] if len(found.groups) > 1 else None
     pair = found.pair(_leader(found).label, rival.first.label) if rival else None
     lead = ""
-    if pair is not None:
+    if rival and found.verdict.look is not None:  # whose bounds allow for the other looks
+        least, most = (getattr(found.standing(rival.first.label), name) for name in ("behind_least", "behind_most"))
+        upper = "" if most is None else f" to {bound_above(most)}"
+        lead = f"by {bound_below(least)}{upper}"
+    elif pair is not None:
         ends = f" ({interval(pair.low, pair.high)})" if pair.low is not None and pair.high is not None else ""
         lead = f"by {difference(pair.difference)}{ends}"
     if found.summary.task.reference:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -13,10 +14,13 @@ from bakeoff.core.arrays import Values
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.result import Result
 from bakeoff.statistics.averaging import Averaging
+from bakeoff.statistics.columns import differences_of
 from bakeoff.statistics.constants import NOISE
 from bakeoff.statistics.design import fewest_queries, queries_for_anova, queries_for_width, residual_variance
-from bakeoff.statistics.detectable import chance_to_show, queries_for_gap
+from bakeoff.statistics.detectable import FEW_PILOTS, PILOT_OFF_BY, chance_to_show, queries_for_gap
 from bakeoff.statistics.guarded import FAR, WORST
+from bakeoff.statistics.looks import LookCost, cost_of_looks
+from bakeoff.statistics.small_samples import FEWEST_UNLIKE
 from bakeoff.statistics.tests import first_equal
 
 
@@ -37,12 +41,56 @@ class QueryPlan:
     power: float
     for_power: dict[str, tuple[int, int] | None]  # by pair, from and to
     for_anova: int | None
+    widest: tuple[float, float] | None  # variance of the pair that differs most, and what a failure costs it
     in_clusters: bool = False  # queries share needs, and these are counted
     drawn: bool = False  # by traffic: the variance is that of the drawn queries all the same
 
     def still(self, needed: int) -> int:
         """How many are missing."""
         return max(0, needed - self.have)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedLooks:
+    """The queries at each look, and what looks cost beside a single one."""
+
+    queries: list[int]
+    cost: LookCost
+
+
+def plan_looks(planned: QueryPlan, looks: int) -> PlannedLooks:
+    """Equal steps, for the pair that varies most; where its spread is vague, for as much as it may be."""
+    cost = None
+    if planned.difference is not None and planned.widest is not None:
+        variance, failure = planned.widest
+        cost = cost_of_looks(looks, gap=planned.difference, variance=variance, failure=failure, power=planned.power)
+    if cost is None:
+        raise InputError("no number of queries would do", place="--looks", remedy="give a larger --difference")
+    if cost.most < looks * FEWEST_UNLIKE:
+        raise InputError(
+            f"{cost.most} queries are too few for {looks} looks: none decides while fewer than {FEWEST_UNLIKE} differ",
+            place="--looks",
+            remedy=f"plan {max(1, cost.most // FEWEST_UNLIKE)} at most, or a smaller --difference",
+        )
+    return PlannedLooks([math.ceil(cost.most * (at + 1) / looks) for at in range(looks)], cost)
+
+
+def _widest(results: Sequence[Result], measure: str, variance: float) -> tuple[float, float] | None:
+    """Of the leader and its rivals, the variance of the pair that differs most, and what a failure costs it."""
+    if not results:
+        return 2 * variance, 1.0
+    spreads = []
+    for result in results:
+        averaging, bounded = result.averaging(), Measure.parse(measure).bounded
+        scores = [averaging.linear(result.values(label, measure)) for label in result.labels]
+        leader = max(scores, key=lambda values: float(values.mean()))
+        off = PILOT_OFF_BY[1] if len(leader) < FEW_PILOTS else 1.0
+        spreads += [
+            (off * float(d.var(ddof=1)), averaging.heaviest * float(values.mean()) if bounded else 0.0)
+            for values in scores
+            if (d := differences_of(leader, values)).any()
+        ]
+    return max(spreads, default=None)
 
 
 def _by_pair(
@@ -112,6 +160,7 @@ def plan_queries(
         power=power,
         for_power={} if difference is None else _by_pair(results, name, difference, known, power),
         for_anova=None if difference is None or many < 3 else queries_for_anova(difference, known, many, power),
+        widest=_widest(results, name, known),
         in_clusters=any(averaging.clusters for averaging in averagings),
         drawn=variance is None and any(averaging.weights is not None for averaging in averagings),
     )

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from bakeoff.core.figures import STOP_WITHIN
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.labels import match_label
+from bakeoff.results.looks import stored_looks
 from bakeoff.results.schema import FORMAT, Summary
 from bakeoff.results.verdict import Question, decide
 
@@ -37,6 +38,7 @@ def restate(result: Result, *, equivalent_within: float | None = None, baseline:
         equivalent_within=equivalent_within or lineup.get("equivalent_within"),
         stop_within=lineup.get("stop_within", STOP_WITHIN),
         turning=before.turning,
+        looks=stored_looks(before.look, result.detailed),
     )
     scores = {measure: {label: result.values(label, measure) for label in result.labels} for measure in measures}
     return replace(summary, verdict=decide(scores, summary.rows, question), format=FORMAT)

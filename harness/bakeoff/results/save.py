@@ -7,6 +7,7 @@ from pathlib import Path
 from bakeoff.core.files import write_parts
 from bakeoff.lineup.labels import safe_label
 from bakeoff.results import schema as results
+from bakeoff.results.looks import earlier_looks
 from bakeoff.results.summary import all_scores, detail, summarise
 from bakeoff.running.runner import Outcome
 from bakeoff.tasks.formats.trec import qrels_text, run_parts
@@ -24,7 +25,9 @@ def save(outcome: Outcome, out: Path | str, *, command: str = "") -> Path:
     if (every := all_scores(outcome)) is not None:
         files |= every.files()
     extras = outcome.extras
-    written = results.write(folder, summarise(outcome, command), detail(outcome), files | dict(extras.files))
+    looks = earlier_looks(outcome, Path(out))
+    summary, detailed = summarise(outcome, command, looks), detail(outcome, looks)
+    written = results.write(folder, summary, detailed, files | dict(extras.files))
     if extras.also:
         for name, content in extras.files.items():
             write_parts(extras.also / name, [content])

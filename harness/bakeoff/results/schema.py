@@ -86,6 +86,14 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
     queries_for_gap: tuple[int, int] | None  # in all, from and to; where queries are in clusters, so many of these
 
 
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """Which look at this question it is; the verdict's bounds allow for the earlier ones."""
+
+    number: int
+    queries: list[int]  # at each look: of a plan at all of them, otherwise at those so far
+    planned: bool
+
+
 class Pick(msgspec.Struct, frozen=True, kw_only=True):
     """One piece of advice with its price: how much less it scores than the best row, at least and at most."""
 
@@ -133,6 +141,7 @@ class Verdict(msgspec.Struct, kw_only=True, frozen=True):
     baseline: Public[str] = ""  # the incumbent
     standings: dict[str, Standing] = {}
     outlook: Outlook | None = None
+    look: Look | None = None  # None at a first look that nobody planned
     picks: list[Pick] = []
     pairs: list[PairedDifference] = []
     pairs_tested: int = 0
@@ -318,6 +327,7 @@ class QueryInfo(msgspec.Struct, kw_only=True, frozen=True):
     drawn: Drawn | msgspec.UnsetType = msgspec.UNSET
     cluster: str | msgspec.UnsetType = msgspec.UNSET  # what queries share that ask for the same thing
     as_of: str | msgspec.UnsetType = msgspec.UNSET  # the day of a time-bound query
+    look: int | msgspec.UnsetType = msgspec.UNSET  # at which it joined, where nobody planned looks and there were more
 
 
 class Detailed(msgspec.Struct, kw_only=True, frozen=True):

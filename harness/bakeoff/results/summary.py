@@ -20,6 +20,7 @@ from bakeoff.core.task import Document, Task, document_ids
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.measures.base import options_of
 from bakeoff.results.all_scores import AllQueries, AllScores
+from bakeoff.results.looks import QuestionLooks, planned_looks
 from bakeoff.results.rows import Rows
 from bakeoff.results.schema import (
     ContenderResult,
@@ -137,8 +138,11 @@ TITLE_LENGTH = 90
 DETAILED_QUERIES = 10_000  # beyond this a reader needs a program, and the runs hold everything
 
 
-def summarise(outcome: Outcome, command: str = "") -> Summary:
-    """`metrics_summary.json`: the rows of the matrix, the verdict, and how it was measured."""
+def summarise(outcome: Outcome, command: str = "", looks: QuestionLooks | None = None) -> Summary:
+    """`metrics_summary.json`: the rows of the matrix, the verdict, and how it was measured.
+
+    `looks` are those that earlier results show; planned ones come with the task.
+    """
     lineup, task = outcome.lineup, outcome.task
     shown = tuple(dict.fromkeys([*lineup.measures, lineup.primary]))
     by_measure = {measure: {row.contender.label: row.scores[measure] for row in outcome.ran} for measure in shown}
@@ -168,6 +172,7 @@ def summarise(outcome: Outcome, command: str = "") -> Summary:
                     baseline=lineup.baseline,
                     equivalent_within=lineup.equivalent_within,
                     stop_within=lineup.stop_within,
+                    looks=planned_looks(task) or looks,
                     turning=turning,
                 ),
             )
@@ -233,7 +238,7 @@ def _possible_winners(outcome: Outcome, averaging: Averaging) -> list[PossibleWi
     return possible_winners(rankings, leader, outcome.task, lineup.primary, averaging.weights)
 
 
-def detail(outcome: Outcome) -> Detailed:
+def detail(outcome: Outcome, looks: QuestionLooks | None = None) -> Detailed:
     """`detailed_results.json`: every query of every contender, raw samples included."""
     task = outcome.task
     return Detailed(
@@ -245,8 +250,9 @@ def detail(outcome: Outcome) -> Detailed:
                 drawn=query.drawn or UNSET,
                 cluster=query.cluster or UNSET,
                 as_of=query.as_of or UNSET,
+                look=int(looks.looks.joined[place]) if looks else UNSET,
             )
-            for query in task.queries[:DETAILED_QUERIES]
+            for place, query in enumerate(task.queries[:DETAILED_QUERIES])
         },
         titles=_titles(outcome),
         contenders=[

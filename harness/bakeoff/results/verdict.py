@@ -11,6 +11,7 @@ import numpy as np
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import STOP_WITHIN
 from bakeoff.evaluation.measures import Measure
+from bakeoff.results.looks import QuestionLooks, set_over_looks, versus_over_looks
 from bakeoff.results.picks import picks_of, quickest
 from bakeoff.results.schema import (
     Action,
@@ -54,6 +55,7 @@ class Question:
     baseline: str = ""
     equivalent_within: float | None = None
     stop_within: float = STOP_WITHIN
+    looks: QuestionLooks | None = None
     turning: Sequence[PossibleWinner] = ()
 
 
@@ -86,6 +88,7 @@ def decide(scores: ByMeasure, rows: Sequence[Row], question: Question) -> Verdic
         baseline=question.baseline,
         standings=found,
         outlook=_outlook(standings),
+        look=question.looks.fact if question.looks else None,
         picks=picks_of([ran[label] for label in standings.choosable], take, found, str(measure))
         if situation not in WITHOUT_PICKS
         else [],
@@ -186,7 +189,7 @@ class _Standings:
     def by_label(self) -> dict[str, Standing]:
         """One for each row that ran."""
         question, measure = self.question, self.question.measure
-        best = question.averaging.best_set(self.table, bounded=measure.bounded)
+        best = set_over_looks(question.averaging, self.table, question.looks, bounded=measure.bounded)
         top = max(self.means.values())
         against, above, equivalent = self._against(), self._above_random(), self._equivalent()
         challengers = {winner.challenger for winner in question.turning}
@@ -230,7 +233,13 @@ class _Standings:
         incumbent, question = self.question.baseline, self.question
         if incumbent not in self.mine:
             return {}
-        found = question.averaging.versus(self.table, self.labels.index(incumbent), bounded=question.measure.bounded)
+        found = versus_over_looks(
+            question.averaging,
+            self.table,
+            self.labels.index(incumbent),
+            question.looks,
+            bounded=question.measure.bounded,
+        )
         figure, base = question.measure.figure, self.means[incumbent]
         against = {}
         for at, label in enumerate(self.labels):
@@ -362,7 +371,7 @@ def _outlook(standings: _Standings) -> Outlook | None:
     if mine == question.baseline:  # a gain over it is what is looked for
         better, worse, comparisons = rival, mine, len({standings.same[label] for label in rivals})
     unnoticed, needed = None, None
-    if question.averaging.has_error:
+    if question.averaging.has_error and question.looks is None:  # both are of a first look
         pair = [question.averaging.linear(standings.mine[label]) for label in (better, worse)]
         heaviest, bounded = question.averaging.heaviest, measure.bounded
         apart = differences_of(standings.mine[better], standings.mine[worse]) != 0

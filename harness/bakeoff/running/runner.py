@@ -166,6 +166,8 @@ def task_of(kind: TaskKind, lineup: Lineup, settings: Settings) -> Task:
     kind.check_contenders(task, lineup.contenders, lineup.folder)
     if kind.about:
         task = msgspec.structs.replace(task, about=kind.about)
+    if settings.graded:
+        task = kind.at_look(task)
     if settings.sample_documents is None:
         return task
     if not kind.can_be_sampled:

@@ -61,8 +61,8 @@ def best_set(
     """
     _, firsts, place = np.unique(first_equal(table), return_index=True, return_inverse=True)
     rows = table[:, firsts]
-    imagined = count_imagined(_count_near_leader(rows)) if bounded else 0
-    flipped = _Flipped.of(rows, imagined, heaviest, flips, seed)
+    imagined = count_imagined(count_near_leader(rows)) if bounded else 0
+    flipped = FlippedRows.of(rows, imagined, heaviest, flips, seed)
     levels = FIRST * alpha, (1 - FIRST) * alpha
     everyone = np.ones(len(firsts), dtype=bool)
     before = [flipped.test(row).against(everyone, levels[0]) for row in range(len(firsts))]
@@ -80,7 +80,7 @@ def best_set(
 
 
 @dataclass(frozen=True, slots=True)
-class _Flipped:
+class FlippedRows:
     """Rows and their sums under the flips that all tests share. The last sum is of the imagined queries' signs."""
 
     table: Values
@@ -90,7 +90,8 @@ class _Flipped:
     exact: bool
 
     @classmethod
-    def of(cls, table: Values, imagined: int, heaviest: float, flips: int, seed: int) -> _Flipped:
+    def of(cls, table: Values, imagined: int, heaviest: float, flips: int, seed: int) -> FlippedRows:
+        """Every flip of few queries, else as many as can be afforded."""
         n, rows = table.shape
         padded = np.zeros((n + imagined, rows + 1))
         padded[:n, :rows], padded[n:, rows] = table, 1.0
@@ -100,7 +101,7 @@ class _Flipped:
         sums = np.concatenate(list(flip_sums(padded, flips, seed)), axis=1)
         return cls(table, imagined, heaviest, sums, exact=False)
 
-    def test(self, row: int) -> _Test:
+    def test(self, row: int) -> RowTest:
         """The test of this row against all others."""
         failure, n = self.heaviest * float(self.table[:, row].mean()), len(self.table) + self.imagined
         leads = without_noise(self.table - self.table[:, [row]])
@@ -110,24 +111,30 @@ class _Flipped:
         flipped = (self.sums[:-1] - self.sums[row] - failure * self.sums[-1]) / np.sqrt(squares)[:, None]
         error = np.sqrt(np.maximum(squares - sums**2 / n, 0.0) / (n * max(n - 1, 1)))
         error[row] = 0.0
-        return _Test(row, n, sums / n, error, sums / np.sqrt(squares), flipped, self.exact)
+        differing = np.count_nonzero(leads, axis=0)
+        return RowTest(row, n, sums / n, error, sums / np.sqrt(squares), squares, differing, flipped, self.exact)
 
 
 @dataclass(frozen=True, slots=True)
-class _Test:
-    """Each rival's mean lead over a row with its error, and its studentised form, observed and under flips."""
+class RowTest:
+    """Each rival's mean lead over a row with its error, and its studentised form, observed and under flips.
+
+    `squares` is the sum of squared leads, `differing` the number of queries on which a rival scores otherwise.
+    """
 
     row: int
     n: int
     lead: Values
     error: Values
     observed: Values
+    squares: Values
+    differing: NDArray[np.int_]
     flipped: Values
     exact: bool
 
     def against(self, rivals: Mask, level: float) -> tuple[float, float]:
         """The p of this row being the best, and its least gap to the best."""
-        near = self._near(rivals)
+        near = self.near(rivals)
         if not near.any():
             return 1.0, 0.0
         largest = self.flipped[near].max(axis=0)
@@ -137,7 +144,7 @@ class _Test:
 
     def most_behind(self, rivals: Mask, level: float) -> Values:
         """The most that every other row can be behind this one, if this is the best."""
-        near = self._near(rivals)
+        near = self.near(rivals)
         largest = self.flipped[near].max(axis=0, initial=-np.inf)
         bar = np.where(near, self._bar(largest, level), 0.0)
         for row in np.flatnonzero(~near & (np.arange(len(near)) != self.row)):
@@ -145,9 +152,9 @@ class _Test:
         most: Values = np.maximum(0.0, np.minimum(bar, LARGE) * self.error - self.lead)
         return np.where(np.isinf(bar), np.inf, most)
 
-    def _near(self, rivals: Mask) -> Mask:
+    def near(self, rivals: Mask) -> Mask:
         """The rivals that are not far behind. Others can't be better and would weaken the test."""
-        near: Mask = rivals & _is_near(self.observed, self.n)
+        near: Mask = rivals & is_near(self.observed, self.n)
         near[self.row] = False
         return near
 
@@ -155,17 +162,17 @@ class _Test:
         return float(student(bar(largest, level, exact=self.exact), self.n))
 
 
-def _is_near(studentised: Values, n: int, times: int = 1) -> Mask:
+def is_near(studentised: Values, n: int, times: int = 1) -> Mask:
     """Whether a row may be as good, by a bound that grows with the queries (Andrews & Soares, 2010)."""
     near: Mask = student(studentised, n) > -times * np.sqrt(np.log(n))
     return near
 
 
-def _count_near_leader(rows: Values) -> int:
+def count_near_leader(rows: Values) -> int:
     """A generous count, since a leader among many was lucky."""
     leads = without_noise(rows - rows[:, [int(rows.mean(axis=0).argmax())]])
     size = np.sqrt((leads**2).sum(axis=0))
-    return 1 + int(_is_near(leads.sum(axis=0)[size > 0] / size[size > 0], len(rows), times=2).sum())
+    return 1 + int(is_near(leads.sum(axis=0)[size > 0] / size[size > 0], len(rows), times=2).sum())
 
 
 def count_imagined(rows: int) -> int:

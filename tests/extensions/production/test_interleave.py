@@ -12,6 +12,8 @@ import pytest
 from bakeoff.extensions.production.interleave import Interleaved, interleave
 from bakeoff.extensions.production.traffic import (
     analyse,
+    any_look_p,
+    any_look_preference,
     credit,
     preference_of,
     read_interleaved,
@@ -22,6 +24,7 @@ from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from simulate import looks
 
 from tests.errors import refuses, says
 from tests.extensions.production.simulated_users import clicks
@@ -99,14 +102,14 @@ def _experiment(a: list[str], b: list[str], seed: int, users: int = 40) -> list[
 def test_equal_systems_are_told_apart_in_at_most_5_percent_of_1000_experiments() -> None:
     """Two ways to be equal: the same list, and other documents that are as good."""
     experiments = (_experiment(GOOD, AS_GOOD if seed % 2 else GOOD, seed, users=30) for seed in range(1000))
-    assert sum(analyse(experiment).figures["decided"] for experiment in experiments) <= 50
+    assert sum(analyse(experiment, once=True).figures["decided"] for experiment in experiments) <= 50
 
 
 def test_a_better_system_wins() -> None:
-    outcomes = [analyse(_experiment(POOR, GOOD, seed)) for seed in range(60)]
+    outcomes = [analyse(_experiment(POOR, GOOD, seed), once=True) for seed in range(60)]
     assert sum(outcome.figures["better"] == "b" for outcome in outcomes) >= 54
     assert not any(outcome.worse for outcome in outcomes)
-    assert analyse(_experiment(GOOD, POOR, 1)).worse  # b is the new one
+    assert analyse(_experiment(GOOD, POOR, 1), once=True).worse  # b is the new one
 
 
 def _won(user: str, side: str, times: int = 1) -> list[Impression]:
@@ -134,19 +137,19 @@ def test_the_interval_is_clopper_and_pearsons_and_agrees_with_the_test(ahead: in
 
 def test_alpha_reaches_the_interval_and_the_users_still_needed() -> None:
     log = [one for at in range(60) for one in _won(str(at), "b" if at < 35 else "a")]
-    loose, strict = analyse(log, alpha=0.2), analyse(log, alpha=0.01)
+    loose, strict = analyse(log, alpha=0.2, once=True), analyse(log, alpha=0.01, once=True)
     assert "(80% interval" in " ".join(loose.sentences)
     assert "(99% interval" in " ".join(strict.sentences)
     assert strict.figures["low"] < loose.figures["low"] < loose.figures["high"] < strict.figures["high"]
     # ((2.5758 + .8416)·σ/δ)² with δ = 1/6 and σ = .9944
     assert 416 <= 60 + strict.figures["more_users_needed"] <= 422
     undecided = [one for at in range(60) for one in _won(f"even {at}", "b") + _won(f"even {at}", "a")]
-    twice = analyse([*log, *undecided], alpha=0.01).figures["more_users_needed"]
+    twice = analyse([*log, *undecided], alpha=0.01, once=True).figures["more_users_needed"]
     assert twice == pytest.approx(2 * strict.figures["more_users_needed"], abs=1)  # every second one has no preference
 
 
 def test_the_interval_over_users_covers_no_preference_where_there_is_none() -> None:
-    figures = [analyse(_experiment(GOOD, AS_GOOD, seed)).figures for seed in range(150)]
+    figures = [analyse(_experiment(GOOD, AS_GOOD, seed), once=True).figures for seed in range(150)]
     covered = sum(figure["low"] <= 0 <= figure["high"] for figure in figures)
     assert covered >= 133  # 142 are expected; fewer than 133 once in 1,000 such tests
 
@@ -155,7 +158,7 @@ def test_traffic_still_needed_by_hand() -> None:
     """35 users for b, 25 for a: δ = 1/6, σ = .9944, ((1.96 + .8416)·σ/δ)² = 279 users, a few more for Student's t."""
     wins = [Impression(query="q", user=f"b{i}", shown=("1",), team=("b",), clicked=("1",)) for i in range(35)]
     losses = [Impression(query="q", user=f"a{i}", shown=("1",), team=("a",), clicked=("1",)) for i in range(25)]
-    check = analyse([*wins, *losses])
+    check = analyse([*wins, *losses], once=True)
     assert not check.figures["decided"]
     assert check.figures["p"] == pytest.approx(stats.binomtest(35, 60).pvalue)
     assert 279 <= 60 + check.figures["more_users_needed"] <= 284
@@ -163,13 +166,48 @@ def test_traffic_still_needed_by_hand() -> None:
 
 def test_votes_for_one_side_alone_need_six_in_all() -> None:
     """n of n votes have p = 2 / 2ⁿ: .125 for four, .0625 for five, .03125 for six."""
-    four = analyse([one for at in range(4) for one in _won(str(at), "b")])
+    four = analyse([one for at in range(4) for one in _won(str(at), "b")], once=True)
     assert four.figures["p"] == pytest.approx(2 / 2**4)
     assert four.figures["more_users_needed"] == 2
     says(four.sentences[-1], "2 queries")
-    assert analyse([one for at in range(6) for one in _won(str(at), "a")]).figures["better"] == "a"
+    assert analyse([one for at in range(6) for one in _won(str(at), "a")], once=True).figures["better"] == "a"
     nobody = analyse([Impression(query="q", user="u", shown=("1",), team=("a",))])
     assert nobody.figures["more_users_needed"] is None
+
+
+def test_the_bound_for_every_look_by_hand() -> None:
+    """60 votes for b of 80: S = 40, V = 80, ρ = 1/20. ρS²/(2(1 + ρV)) − ½ ln(1 + ρV) = 8 − ½ ln 5 = 7.1953 ≥ ln 20."""
+    assert any_look_p(60, 20) == pytest.approx(np.exp(-7.1953), rel=1e-4)
+    assert any_look_p(20, 60) == any_look_p(60, 20)
+    value, low, high = any_look_preference(60, 20)
+    # |S| must reach √(2 · 5 · (ln 20 + ½ ln 5) · 20) = 27.571
+    assert (value, low, high) == pytest.approx((0.5, 0.5 - 27.571 / 80, 0.5 + 27.571 / 80), abs=1e-4)
+
+
+@given(st.integers(0, 300), st.integers(0, 300), st.sampled_from([0.01, 0.05, 0.2]))
+def test_interval_and_p_at_every_look_agree(ahead: int, behind: int, alpha: float) -> None:
+    _, low, high = any_look_preference(ahead, behind, alpha)
+    p = any_look_p(ahead, behind)
+    if abs(p - alpha) > 1e-9:
+        assert (low > 0 or high < 0) == (p < alpha)
+    assert p >= sign_test(ahead, behind) or p > 0.05  # it never shows what one look alone would not
+
+
+def test_users_still_needed_at_every_look_show_the_preference() -> None:
+    """With 3 votes of 4 for b: as many as are asked for reach the bound where they vote alike, and far fewer do not."""
+    log = [one for at in range(16) for one in _won(str(at), "b" if at % 4 else "a")]
+    check = analyse(log)
+    assert not check.figures["decided"]
+    needed = 16 + check.figures["more_users_needed"]
+    assert any_look_p(round(0.75 * needed), round(0.25 * needed)) <= 0.05
+    assert any_look_p(round(0.75 * needed / 2), round(0.25 * needed / 2)) > 0.05
+    assert needed > 16 + analyse(log, once=True).figures["more_users_needed"]
+
+
+@pytest.mark.slow
+def test_fifty_looks_at_equal_systems_show_a_preference_as_seldom_as_promised() -> None:
+    assert looks.interleaved("", looks.votes_at_any_look, 600, looks.PROMISED).missed == []
+    assert looks.interleaved("", looks.plain_votes, 600, 0.2).missed == [500]  # without the bound: a quarter
 
 
 def test_what_is_said_is_what_was_counted() -> None:

@@ -15,7 +15,9 @@ from bakeoff.core.arrays import Values
 from bakeoff.core.printable import pluralise, whole_number
 from bakeoff.results.check import Check, Gauge
 from bakeoff.statistics.constants import ALPHA, NOISE
+from bakeoff.statistics.design import fewest_queries
 from bakeoff.statistics.effects import wins_ties_losses
+from bakeoff.statistics.looks import mixture_bar, mixture_p
 from bakeoff.statistics.power import queries_needed
 from bakeoff.tasks.search_log import Impression, LogColumns, read_log, timestamp
 
@@ -360,23 +362,45 @@ def sign_test(wins: int, losses: int) -> float:
     return min(1.0, 2 * float(bdtr(min(wins, losses), n, 0.5))) if n else 1.0
 
 
-def analyse(impressions: Sequence[Impression], *, alpha: float = ALPHA) -> Check:
+FIRST_VOTES = 20  # that fix the mixture: its bound is tightest at about ten times as many
+
+
+def any_look_p(ahead: int, behind: int) -> float:
+    """p of no preference, at every look at a growing log. Votes are signs, so their squares sum to their number."""
+    votes = np.array([float(ahead + behind)])
+    studentised = abs(ahead - behind) / np.sqrt(np.maximum(votes, 1.0))
+    return float(mixture_p(studentised, votes, np.array([float(FIRST_VOTES)]))[0])
+
+
+def any_look_preference(ahead: int, behind: int, alpha: float = ALPHA) -> tuple[float, float, float]:
+    """The share for b less the share for a; its interval holds at every look, and leaves out 0 where p ≤ alpha."""
+    votes = ahead + behind
+    if not votes:
+        return 0.0, -1.0, 1.0
+    half = float(mixture_bar(np.array([float(votes)]), np.array([float(FIRST_VOTES)]), alpha)[0]) / math.sqrt(votes)
+    value = (ahead - behind) / votes
+    return value, max(-1.0, value - half), min(1.0, value + half)
+
+
+def analyse(impressions: Sequence[Impression], *, alpha: float = ALPHA, once: bool = False) -> Check:
     """Every user has one vote, for the side that won more of their queries: one user's clicks resemble each other.
 
-    Test, interval and direction are of the same votes, so that they can't contradict each other.
+    Test, interval and direction are of the same votes, so that they can't contradict each other. They hold however
+    often a growing log is looked at; `once` says that this is the only look, which shows more.
     """
     signs = np.sign([credit(impression) for impression in impressions]).astype(np.float64)
     users = Clusters.of([impression.user for impression in impressions], signs.tolist())
     wins, ties, losses = wins_ties_losses(signs)
     ahead, even, behind = wins_ties_losses(users.sums)
-    p, (preference, low, high) = sign_test(ahead, behind), preference_of(ahead, behind, alpha)
-    more = _more_users(ahead, even, behind, alpha)
+    p = sign_test(ahead, behind) if once else any_look_p(ahead, behind)
+    preference, low, high = (preference_of if once else any_look_preference)(ahead, behind, alpha)
+    more = _more_users(ahead, even, behind, alpha, once=once)
     better = "b" if ahead > behind else "a"
     decided = p <= alpha
     sentences = [
         f"{len(impressions)} queries of {len(users)} users: b won {wins}, {ties} tied, a won {losses}.",
-        f"b won more queries than a for {pluralise(ahead, 'user')}, a more than b for {behind}, as many for {even}: "
-        f"exact sign test p = {p:.2g}.",
+        f"b won more queries than a for {pluralise(ahead, 'user')}, a more than b for {behind}, as many for {even} "
+        f"(p = {p:.2g}, {'exact sign test, for one look' if once else 'valid at every look'}).",
         f"Preference for b: {preference:+.4f} ({100 * (1 - alpha):g}% interval {low:+.4f} to {high:+.4f}): of users "
         "with more queries for one side, the share for b less the share for a.",
     ]
@@ -392,12 +416,12 @@ def analyse(impressions: Sequence[Impression], *, alpha: float = ALPHA) -> Check
     figures = {
         "queries": len(impressions), "users": len(users), "wins": wins, "ties": ties, "losses": losses,
         "users_for_b": ahead, "users_for_a": behind, "preference": preference, "low": low, "high": high, "p": p,
-        "decided": decided, "better": better if decided else None, "more_users_needed": more,
+        "decided": decided, "better": better if decided else None, "more_users_needed": more, "once": once,
     }  # fmt: skip
     about = "Of users with more queries won by one side, the share for b minus the share for a"
     gauges = [
         Gauge("interleave_preference", about, preference),
-        Gauge("interleave_p", "Exact sign test over users", p),
+        Gauge("interleave_p", "p of no preference over users", p),
         Gauge("interleave_queries", "Interleaved queries in the log", float(len(impressions))),
     ]
     return Check(
@@ -416,13 +440,29 @@ def preference_of(ahead: int, behind: int, alpha: float = ALPHA) -> tuple[float,
     return (ahead - behind) / (ahead + behind), 2 * low - 1, 2 * high - 1
 
 
-def _more_users(ahead: int, even: int, behind: int, alpha: float) -> int | None:
+def _more_users(ahead: int, even: int, behind: int, alpha: float, *, once: bool) -> int | None:
     """How many more would show this preference in 4 of 5 cases, if as many of them have none; None where none would."""
     votes = np.repeat([1.0, -1.0], [ahead, behind])
     if not len(votes):
         return None
-    if not ahead or not behind:  # all for one side, so all that come: n of n have p = 2 / 2ⁿ
-        needed: int | None = math.ceil(1 - math.log2(alpha))
+    needed: int | None
+    if not once:
+        needed = _votes_at_any_look(abs(ahead - behind) / len(votes), alpha)
+    elif not ahead or not behind:  # all for one side, so all that come: n of n have p = 2 / 2ⁿ
+        needed = math.ceil(1 - math.log2(alpha))
     else:
         needed = queries_needed(float(votes.mean()), float(votes.std(ddof=1)), alpha=alpha)
     return None if needed is None else max(0, math.ceil((needed - len(votes)) * (1 + even / len(votes))))
+
+
+def _votes_at_any_look(preference: float, alpha: float) -> int | None:
+    """How many votes show this preference in 4 of 5 cases by the bound that holds at every look."""
+    from scipy.special import ndtri
+
+    first, spread = np.array([float(FIRST_VOTES)]), math.sqrt(1 - preference**2)
+
+    def enough(votes: int) -> bool:
+        bar = float(mixture_bar(np.array([float(votes)]), first, alpha)[0])
+        return preference * math.sqrt(votes) >= bar + float(ndtri(0.8)) * spread
+
+    return fewest_queries(enough) if preference > 0 else None

@@ -48,10 +48,14 @@ def next_pairs(
     *,
     depth: int | None = None,
     scale: Collection[int] = GRADES,
+    queries: Sequence[str] | None = None,
     progress: Progress = silent,
 ) -> list[Candidate]:
-    """The n pairs whose grade would most change the order: first those that could change the winner, then by effect."""
-    labels, queries = list(rankings), [query.id for query in task.queries]
+    """The n pairs whose grade would most change the order: first those that could change the winner, then by effect.
+
+    Only `queries` count, where some are named.
+    """
+    labels, queries = list(rankings), list(queries or [query.id for query in task.queries])
     scores = np.stack([_scores(rankings[label], task, queries, measure) for label in labels])
     means = scores.mean(axis=1)
     candidates: list[Candidate] = []

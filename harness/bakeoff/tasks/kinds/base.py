@@ -221,6 +221,10 @@ class TaskKind(Plugin, ABC):
         """The documents' vectors by this model, where they came with the task."""
         return None
 
+    def at_look(self, task: Task) -> Task:
+        """The queries that may be looked at; all of them unless looks are planned."""
+        return task
+
     def judge(self, task: Task, vectors: CorpusVectors) -> Task:  # noqa: ARG002 - most kinds need no vectors
         """The task with its judgments, before any contender is prepared."""
         return task

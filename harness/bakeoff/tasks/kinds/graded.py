@@ -17,6 +17,7 @@ from bakeoff.core.task import DocumentChunking, Task
 from bakeoff.tasks.formats import FORMATS
 from bakeoff.tasks.ground_truth import FILE, overlay_grades
 from bakeoff.tasks.kinds.base import TaskKind
+from bakeoff.tasks.looks import at_look, read_state
 
 
 class Graded(TaskKind):
@@ -64,6 +65,11 @@ class Graded(TaskKind):
             cut = transform_documents(task.documents, partial(msgspec.structs.replace, chunking=self.chunking))
             task = msgspec.structs.replace(task, documents=cut)
         return msgspec.structs.replace(task, targets=self.targets)
+
+    def at_look(self, task: Task) -> Task:
+        """Those of the last planned look that is graded."""
+        state = read_state(self.base, task)
+        return task if state is None else at_look(task, state, self.base)
 
 
 class InMemory(TaskKind):

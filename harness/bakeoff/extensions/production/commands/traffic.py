@@ -16,7 +16,10 @@ LogArgument = Annotated[Path, typer.Argument(help="The log: CSV, JSONL or parque
 def interleave(
     log: LogArgument,
     column: ColumnOption = None,
-    alpha: Annotated[float, typer.Option(min=0, max=1, help="How unlikely a preference by chance must be.")] = 0.05,
+    alpha: Annotated[
+        float, typer.Option(min=1e-6, max=0.5, help="How unlikely a preference by chance must be.")
+    ] = 0.05,
+    once: Annotated[bool, typer.Option("--once", help="The log is complete and this is the only look.")] = False,
     as_json: JsonOption = False,
     metrics_file: MetricsOption = None,
 ) -> None:
@@ -27,7 +30,7 @@ def interleave(
     columns = LogColumns.rename(parse_columns(column))
     deliver(
         "interleave",
-        lambda: analyse(read_interleaved(log, columns), alpha=alpha),
+        lambda: analyse(read_interleaved(log, columns), alpha=alpha, once=once),
         as_json=as_json,
         metrics_file=metrics_file,
     )

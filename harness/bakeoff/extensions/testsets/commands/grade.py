@@ -29,6 +29,7 @@ from bakeoff.cli.shared_options import (
     say_commands,
 )
 from bakeoff.extensions.testsets.commands.annotate import OpenPage, Port, Who, serve_page, write_truth
+from bakeoff.extensions.testsets.commands.looks import grade_until_decided, look_queries
 from bakeoff.extensions.testsets.commands.pairs_to_grade import (
     AllBelow,
     ChatOption,
@@ -141,6 +142,9 @@ def pairs_(
     sample: Annotated[
         int | None, typer.Option(min=1, help="people: only a random sample of so many queries, for `grade corrected`.")
     ] = None,
+    until_decided: Annotated[
+        bool, typer.Option("--until-decided", help="Grade look by look, until the plan of looks decides.")
+    ] = False,
 ) -> None:
     """Grade: pool the contenders' top documents, then let people grade them (the default), or models.
 
@@ -158,6 +162,20 @@ def pairs_(
         raise InputError(f"unknown judge {judge!r}", place="--judge", remedy="llm or people")
     if judge == "people" and (model or repeats > 1):
         raise InputError("--model and --repeats are for --judge llm", remedy="add --judge llm")
+    if until_decided:
+        if sample is not None or dry_run:
+            raise InputError("--until-decided has its own order of queries", remedy="leave --sample and --dry-run out")
+        if lineup is None:
+            lineup = lineup_path(None)
+
+        def grade_pairs(there: TaskFolder, wanted: list[QueryDocument], keep: Callable[[], object]) -> None:
+            if judge == "people":
+                serve_page(there, who, wanted, port, open_page, keep)
+            else:
+                _judge(there, wanted, keep, model or ["ollama"], set_, repeats, max_cost, False, offline)
+
+        grade_until_decided(task, lineup, depth, all_below, offline, grade_pairs)
+        return
     pairs, keep_pool = pairs_to_grade(folder, lineup, depth, all_below, offline or dry_run, ungraded=ungraded)
     if ungraded and not pairs:
         return
@@ -242,7 +260,8 @@ def next_(
     folder = TaskFolder.open(task)
     by = Measure.parse(measure) if measure else Lineup.read(lineup_path(lineup)).primary
     rankings = rankings_for(folder, result, lineup, offline)
-    candidates = next_pairs(folder.task, rankings, by, n, scale=folder.scale, progress=Bars())
+    in_look = look_queries(folder)
+    candidates = next_pairs(folder.task, rankings, by, n, scale=folder.scale, queries=in_look, progress=Bars())
     if not candidates:
         say("Every pair that a contender ranked high enough to matter is graded.")
         return

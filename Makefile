@@ -28,7 +28,7 @@ dev: $(VENV)/.test
 reference: $(VENV)/.test
 	env -u OPENAI_API_KEY -u GEMINI_API_KEY -u GOOGLE_API_KEY -u VOYAGE_API_KEY $(BIN)/bakeoff run --out results
 	newest=$$(ls -d results/[0-9]*-wikipedia | tail -n 1) && rm -rf results/reference && mv "$$newest" results/reference
-	$(BIN)/python -m tests.test_docs_output $(notdir $(shell grep -l 'results/reference' README.md docs/*.md))
+	$(BIN)/python -m tests.test_docs_output $(shell grep -rl --include='*.md' 'results/reference' README.md docs)
 	$(BIN)/python -m tests.report.test_screens
 	$(MAKE) pictures
 

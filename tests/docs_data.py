@@ -114,8 +114,8 @@ def _scifact(folder: Path) -> None:
 
 
 def _shop(folder: Path) -> None:
-    """The files that docs/tasks.md shows."""
-    text = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+    """The files that docs/reference/tasks.md shows."""
+    text = (ROOT / "docs" / "reference" / "tasks.md").read_text(encoding="utf-8")
     for name, content in re.findall(r"^`(\w+\.\w+)`:\n\n```\w*\n(.*?)^```", text, re.M | re.S):
         (folder / name).write_text(content, encoding="utf-8")
 

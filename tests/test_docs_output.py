@@ -27,7 +27,7 @@ from tests.docs_data import make
 from tests.terminal import bakeoff
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 LEFT_OUT = "…"
 _BLOCK = re.compile(
     r"^<!-- (?P<slow>slow )?output: (?:in (?P<folder>[\w-]+): )?(?P<command>.+?) -->\n"
@@ -136,12 +136,12 @@ def rewrite(page: Path, *, slow: bool = False) -> None:
         for block in blocks(text, slow=slow):
             shown = excerpt(block["shown"], output(block, Path(work).resolve()))
             text = text.replace(block.group(), block.group().removesuffix(f"{block['shown']}```") + f"{shown}```")
-            print(f"{page.name}: {block['command']}", file=sys.stderr)
+            print(f"{page.relative_to(ROOT)}: {block['command']}", file=sys.stderr)
     page.write_text(text, encoding="utf-8")
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if blocks(page.read_text(encoding="utf-8"))], ids=lambda p: p.name
+    "page", [page for page in PAGES if blocks(page.read_text(encoding="utf-8"))], ids=lambda p: str(p.relative_to(ROOT))
 )
 def test_pages_show_what_the_commands_print(page: Path, tmp_path: Path) -> None:
     with session(tmp_path):
@@ -150,7 +150,7 @@ def test_pages_show_what_the_commands_print(page: Path, tmp_path: Path) -> None:
             assert masked(shown) == masked(block["shown"]), block["command"]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_output_is_written_by_hand(page: Path) -> None:
     """Whatever shows a command with what it printed is marked, and asks what its mark says."""
     text = page.read_text(encoding="utf-8")
@@ -172,5 +172,5 @@ def test_an_excerpt_follows_its_first_lines() -> None:
 if __name__ == "__main__":
     only = [name for name in sys.argv[1:] if not name.startswith("-")]
     for page in PAGES:
-        if not only or page.name in only:
+        if not only or str(page.relative_to(ROOT)) in only:
             rewrite(page, slow="--slow" in sys.argv)

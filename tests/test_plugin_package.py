@@ -1,4 +1,4 @@
-"""The package of docs/plugins.md: installed by pip as its reader would, and every sort of plug-in in it is used."""
+"""The package of docs/internals/plugins.md: installed by pip, and every sort of plug-in in it is used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.registries import EVERY
 from tests.terminal import SOURCES, Ended, bakeoff_process
 from tests.test_docs import DOCS, write_named_files
 
-PAGE = (DOCS / "plugins.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "internals" / "plugins.md").read_text(encoding="utf-8")
 PUBLIC = {
     "acme_words": "providers", "acme_flat": "stores", "acme_count": "rankers", "acme_lookup": "retrievers",
     "acme_overlap": "rerankers", "acme_fixed": "systems", "enough": "measures", "acme_json": "formats",

@@ -69,7 +69,8 @@ def test_every_option_has_a_meaning(entry: Entry) -> None:
 def test_the_pages_are_what_the_code_says() -> None:
     shown = {path: (DOCS / path).read_text(encoding="utf-8") for path in pages() if (DOCS / path).is_file()}
     assert shown == pages(), "python -m tests.cli.test_options writes them"
-    assert {f"options/{path.name}" for path in (DOCS / "options").iterdir()} == set(pages()) - {"lineup.md"}
+    written = {f"reference/options/{path.name}" for path in (DOCS / "reference" / "options").iterdir()}
+    assert written == set(pages()) - {"reference/lineup.md"}
 
 
 @pytest.mark.parametrize(
@@ -164,14 +165,14 @@ def test_a_misspelt_name_gets_a_suggestion() -> None:
 
 
 def test_a_lineup_has_its_keys_on_one_page() -> None:
-    page = pages()["lineup.md"]
+    page = pages()["reference/lineup.md"]
     assert "## `contender.store`" in page
     assert "| `rounds` | integer | 3 |" in page
 
 
 if __name__ == "__main__":
-    (DOCS / "options").mkdir(exist_ok=True)
-    for stale in (DOCS / "options").glob("*.md"):
+    (DOCS / "reference" / "options").mkdir(exist_ok=True)
+    for stale in (DOCS / "reference" / "options").glob("*.md"):
         stale.unlink()
     for path, text in pages().items():
         (DOCS / path).write_text(text, encoding="utf-8")

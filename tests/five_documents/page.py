@@ -1,4 +1,4 @@
-"""docs/five-documents.md: its sections, their functions, and their commands run on files in the documents' formats."""
+"""docs/five-documents/: its sections, their functions, and their commands run on files in the documents' formats."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.five_documents import data
 from tests.test_docs import DOCS, write_named_files
 from tests.wire import WireServer
 
-PAGE = (DOCS / "five-documents.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "five-documents" / "index.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))
 
 

@@ -25,7 +25,7 @@ COMES_ALONG = "comes with Bakeoff"
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """One sort of plug-in: its registry, its page under docs/options/, and how a user writes its options."""
+    """One sort of plug-in: its registry, its page under docs/reference/options/, and how a user writes its options."""
 
     registry: Registry[Any]
     page: str
@@ -215,19 +215,19 @@ def lineup_entry() -> Entry:
 
 def pages() -> dict[str, str]:
     """The reference pages by their paths under docs/, written by `python -m tests.cli.test_options`."""
-    written = {f"options/{sort.page}.md": _sort_page(sort) for sort in sorts()}
+    written = {f"reference/options/{sort.page}.md": _sort_page(sort) for sort in sorts()}
     note = (
         "A table is written as `[key]` or in place as `key = { … }`, a list of tables as `[[key]]`. The keys of\n"
         "`task` are those of its [kind](options/kinds.md) and its [format](options/formats.md), those of `options`\n"
         "are the [provider's](options/providers.md), [store's](options/stores.md), [ranker's](options/rankers.md),\n"
         "[retriever's](options/retrievers.md) or [reranker's](options/rerankers.md). `${NAME}` in any text is an\n"
-        "environment variable ([rows.md](rows.md#variables)).\n"
+        "environment variable ([guide](../guides/own-functions.md#variables)).\n"
     )
     lineup = "# All keys of a line-up\n\n" + _made("bakeoff options lineup") + note
     for table in lineup_entry().tables:
         lineup += "\n## " + (" and ".join(f"`{path}`" for path in table.paths) or "At the top") + "\n\n"
         lineup += (f"{table.about}\n\n" if table.paths else "") + _markdown(table.options)
-    return {"lineup.md": lineup, **written}
+    return {"reference/lineup.md": lineup, **written}
 
 
 def _sort_page(sort: Sort) -> str:

@@ -20,7 +20,7 @@ from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, TaskKind
 def check_tunable(lineup: Lineup) -> None:
     """Says before anything runs that there is nothing to tune."""
     if not any(isinstance(contender, Fused) for contender in lineup.contenders):
-        raise InputError("--tune-weights needs a [[fusion]] in the line-up", remedy="see docs/ordered.md")
+        raise InputError("--tune-weights needs a [[fusion]] in the line-up", remedy="see docs/concepts/kind-ordered.md")
 
 
 def with_tuned_weights(

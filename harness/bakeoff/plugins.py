@@ -1,4 +1,4 @@
-"""Everything that an author of a plug-in imports: docs/internals/plugins.md has a whole example of each sort.
+"""Everything that an author of a plug-in imports: examples/acme/ has a whole example of each sort.
 
 Nothing else is promised to other packages. The names are imported when they are first used, because a package that
 offers a command is imported by `bakeoff --help`. The conformance suites need pytest.

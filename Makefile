@@ -11,7 +11,7 @@ CHROMIUM_FOUND = command -v chromium >/dev/null || command -v chromium-browser >
 # Tests start Python many times over: it would compile every module again each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run run-stores dev reference pictures format test test-slow test-wheel test-browser test-torch test-servers test-milvus test-ray calibrate chaos mutants simulate clean
+.PHONY: run run-stores dev reference pictures docs format test test-slow test-wheel test-browser test-torch test-servers test-milvus test-ray calibrate chaos mutants simulate clean
 
 run: $(VENV)/.run
 	$(BIN)/bakeoff run
@@ -36,6 +36,14 @@ reference: $(VENV)/.test
 pictures: $(VENV)/.test
 	@$(CHROMIUM_FOUND)
 	$(BIN)/python -m tests.pictures
+
+# The site of docs/ in site/; every warning of mkdocs is an error.
+docs: $(VENV)/.docs
+	$(BIN)/mkdocs build --strict
+
+$(VENV)/.docs: $(VENV)/.run
+	$(BIN)/pip install --quiet -e '.[docs]'
+	touch $@
 
 # mypy runs beside the tests, and is shown after them. Neighbouring tests share a worker, and with it what they prepare.
 test: $(VENV)/.test

@@ -34,6 +34,7 @@ _BLOCK = re.compile(
     r"```text\n(?P<asked>\$ (?:[^\n]*\\\n)*[^\n]*\n)(?P<shown>.*?)^```",
     re.M | re.S,
 )
+_MEASURED = re.compile(r"^<!-- measured: [^\n]+ -->\n```text\n.*?^```", re.M | re.S)
 _MASKS = (
     (re.compile(r"\d+(\.\d+)?(e-?\d+)? (ms|s)\b"), "# ms"),
     (re.compile(r"\d{8}-\d{6}"), "<time>"),
@@ -47,6 +48,11 @@ def masked(text: str) -> str:
     for pattern, mask in _MASKS:
         text = pattern.sub(mask, text)
     return re.sub(r" +", " ", text)
+
+
+def without_outputs(text: str) -> str:
+    """A page without what commands printed."""
+    return _MEASURED.sub("", _BLOCK.sub("", text))
 
 
 def blocks(text: str, *, slow: bool = False) -> list[re.Match[str]]:
@@ -158,7 +164,7 @@ def test_no_output_is_written_by_hand(page: Path) -> None:
     for block in marked:
         asked = re.sub(r"\\\n\s*", "", block["asked"]).removeprefix("$ ").rstrip("\n")
         assert asked.split() == block["command"].split()
-    rest = re.sub(r"^<!-- measured: [^\n]+ -->\n```text\n.*?^```", "", _BLOCK.sub("", text), flags=re.M | re.S)
+    rest = without_outputs(text)
     by_hand = re.findall(r"^(?: {4})?\$ (?:bakeoff|python|make)[^\n]*\n(?: {4})?(?!\$|```)\S.*", rest, re.M)
     assert not by_hand
 

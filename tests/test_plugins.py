@@ -20,20 +20,20 @@ from tests.search.store_setups import ELSEWHERE, SETUPS
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTED = {  # by the group of entry points
-    "bakeoff.chats": "docs/guides/label-queries.md",
-    "bakeoff.engines": "docs/guides/large-corpora.md",
+    "bakeoff.chats": "docs/guides/grade-with-a-model.md",
+    "bakeoff.engines": "docs/guides/cluster.md",
     "bakeoff.existing": "docs/guides/own-functions.md",
     "bakeoff.formats": "docs/reference/tasks.md",
     "bakeoff.kinds": "docs/concepts/kinds.md",
     "bakeoff.makers": "docs/guides/label-queries.md",
     "bakeoff.measures": "docs/concepts/measures.md",
     "bakeoff.providers": "docs/guides/pick-a-model.md",
-    "bakeoff.rankers": "docs/guides/own-functions.md",
-    "bakeoff.rerankers": "docs/guides/own-functions.md",
+    "bakeoff.rankers": "docs/guides/hybrid-and-rerank.md",
+    "bakeoff.rerankers": "docs/guides/hybrid-and-rerank.md",
     "bakeoff.retrievers": "docs/guides/own-functions.md",
     "bakeoff.stores": "docs/guides/pick-a-store.md",
     "bakeoff.systems": "docs/reference/python.md",
-    "bakeoff.token_stores": "docs/guides/own-functions.md",
+    "bakeoff.token_stores": "docs/guides/hybrid-and-rerank.md",
     "bakeoff.vector_files": "docs/guides/large-corpora.md",
 }
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]

@@ -183,7 +183,7 @@ def test_the_page_says_what_filled_places_earn(tmp_path: Path) -> None:
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.running.runner import run
 
-    file = Path(__file__).parents[2] / "docs" / "concepts" / "measures.md"
+    file = Path(__file__).parents[2] / "docs" / "concepts" / "unjudged.md"
     page = " ".join(file.read_text(encoding="utf-8").split())
 
     def figures(task: str) -> tuple[int, list[tuple[str, str]]]:

@@ -1,7 +1,7 @@
 """Intervals and warnings for what a bootstrap can't see: few queries, or few that differ from the rest.
 
 Where nine of ten values are the same, the resamples know nothing of the values that did not happen to be drawn: at 20
-queries a 95% interval then covers the mean in 65 to 80% of cases (docs/concepts/measures.md has the table).
+queries a 95% interval then covers the mean in 65 to 80% of cases (docs/internals/scoring-details.md has a table).
 
 The exact interval of one sample lets uniform spacings stand for what the distribution function may be. A mean may also
 be made of parts, each with its share: strata of a log, or several tasks. The parts' largest means are drawn together,

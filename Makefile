@@ -11,7 +11,7 @@ CHROMIUM_FOUND = command -v chromium >/dev/null || command -v chromium-browser >
 # Tests start Python many times over: it would compile every module again each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run run-stores dev reference pictures format test test-slow test-wheel test-browser test-torch test-servers test-milvus test-ray calibrate chaos mutants simulate clean
+.PHONY: run run-stores dev reference pictures docs format test test-slow test-wheel test-browser test-torch test-servers test-milvus test-ray calibrate chaos mutants simulate clean
 
 run: $(VENV)/.run
 	$(BIN)/bakeoff run
@@ -28,7 +28,7 @@ dev: $(VENV)/.test
 reference: $(VENV)/.test
 	env -u OPENAI_API_KEY -u GEMINI_API_KEY -u GOOGLE_API_KEY -u VOYAGE_API_KEY $(BIN)/bakeoff run --out results
 	newest=$$(ls -d results/[0-9]*-wikipedia | tail -n 1) && rm -rf results/reference && mv "$$newest" results/reference
-	$(BIN)/python -m tests.test_docs_output $(notdir $(shell grep -l 'results/reference' README.md docs/*.md))
+	$(BIN)/python -m tests.test_docs_output $(shell grep -rl --include='*.md' 'results/reference' README.md docs)
 	$(BIN)/python -m tests.report.test_screens
 	$(MAKE) pictures
 
@@ -36,6 +36,14 @@ reference: $(VENV)/.test
 pictures: $(VENV)/.test
 	@$(CHROMIUM_FOUND)
 	$(BIN)/python -m tests.pictures
+
+# The site of docs/ in site/; every warning of mkdocs is an error.
+docs: $(VENV)/.docs
+	$(BIN)/mkdocs build --strict
+
+$(VENV)/.docs: $(VENV)/.run
+	$(BIN)/pip install --quiet -e '.[docs]'
+	touch $@
 
 # mypy runs beside the tests, and is shown after them. Neighbouring tests share a worker, and with it what they prepare.
 test: $(VENV)/.test

@@ -1,6 +1,6 @@
 """How often 95% intervals cover the mean they are of, on data of known truth: python bench/intervals.py
 
-Prints the table of docs/scoring.md: Student's interval, the BCa bootstrap, and what Bakeoff prints: for a mean the
+Prints a table of docs/: Student's interval, the BCa bootstrap, and what Bakeoff prints: for a mean the
 exact interval of Learned-Miller and Thomas, for a difference Student's with a guard against rare failures. `w` is the
 mean width.
 """

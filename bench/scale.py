@@ -2,7 +2,7 @@
 
 Texts and vectors are generated (`precomputed`; `fake` where vectors go through the cache), so that anybody can run it.
 Memory is the peak of the resident set (VmHWM), time is CPU time, so that other work on the machine does not count.
-Goals are those of docs/scale.md; exits 1 where one is missed. 1,000,000 documents take about ten minutes on two cores.
+Goals are those of the docs; exits 1 where one is missed. 1,000,000 documents take about ten minutes on two cores.
 """
 
 from __future__ import annotations

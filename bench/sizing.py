@@ -1,7 +1,7 @@
 """What a large corpus takes: bytes, hours and dollars for 1, 10 and 100 million documents, from measured rates.
 
     python bench/sizing.py --measure          # about two minutes on an idle machine; writes bench/rates.json
-    python bench/sizing.py                    # the tables of docs/scale.md, from these rates and the price list
+    python bench/sizing.py                    # the tables of the docs, from these rates and the price list
 
 Every rate is one processor's, by its CPU time. All tables are estimates: rates times documents, and nothing else.
 """

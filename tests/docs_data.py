@@ -114,9 +114,16 @@ def _scifact(folder: Path) -> None:
 
 
 def _shop(folder: Path) -> None:
-    """The files that docs/tasks.md shows."""
-    text = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+    """The files that docs/reference/tasks.md shows."""
+    text = (ROOT / "docs" / "reference" / "tasks.md").read_text(encoding="utf-8")
     for name, content in re.findall(r"^`(\w+\.\w+)`:\n\n```\w*\n(.*?)^```", text, re.M | re.S):
+        (folder / name).write_text(content, encoding="utf-8")
+
+
+def _gallery(folder: Path) -> None:
+    """The line-ups of docs/gallery.md, over BEIR's SciFact."""
+    text = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    for name, content in re.findall(r"^`(\w+\.toml)`:\n\n```toml\n(.*?)^```", text, re.M | re.S):
         (folder / name).write_text(content, encoding="utf-8")
 
 
@@ -178,12 +185,23 @@ def _partly(folder: Path) -> None:
     )
 
 
+def _asked(folder: Path) -> None:
+    """The help centre with its queries, and no grades."""
+    from tests.terminal import bakeoff
+
+    shutil.copytree(ROOT / "tests" / "docs_corpora" / "centre", folder, dirs_exist_ok=True)
+    for command in ("corpus import help", "queries import asked.csv"):
+        bakeoff(*command.split(), cwd=folder)
+
+
 MAKERS: dict[str, Callable[[Path], None]] = {
     "empty": lambda folder: None,
+    "asked": _asked,
     "traffic": _traffic,
     "live": _live,
     "scifact": _scifact,
     "shop": _shop,
+    "gallery": _gallery,
     "misspelt": _misspelt,
     "trec": _trec,
     "sample": _sample,

@@ -27,13 +27,14 @@ from tests.docs_data import make
 from tests.terminal import bakeoff
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 LEFT_OUT = "…"
 _BLOCK = re.compile(
     r"^<!-- (?P<slow>slow )?output: (?:in (?P<folder>[\w-]+): )?(?P<command>.+?) -->\n"
     r"```text\n(?P<asked>\$ (?:[^\n]*\\\n)*[^\n]*\n)(?P<shown>.*?)^```",
     re.M | re.S,
 )
+_MEASURED = re.compile(r"^<!-- measured: [^\n]+ -->\n```text\n.*?^```", re.M | re.S)
 _MASKS = (
     (re.compile(r"\d+(\.\d+)?(e-?\d+)? (ms|s)\b"), "# ms"),
     (re.compile(r"\d{8}-\d{6}"), "<time>"),
@@ -47,6 +48,11 @@ def masked(text: str) -> str:
     for pattern, mask in _MASKS:
         text = pattern.sub(mask, text)
     return re.sub(r" +", " ", text)
+
+
+def without_outputs(text: str) -> str:
+    """A page without what commands printed."""
+    return _MEASURED.sub("", _BLOCK.sub("", text))
 
 
 def blocks(text: str, *, slow: bool = False) -> list[re.Match[str]]:
@@ -136,12 +142,12 @@ def rewrite(page: Path, *, slow: bool = False) -> None:
         for block in blocks(text, slow=slow):
             shown = excerpt(block["shown"], output(block, Path(work).resolve()))
             text = text.replace(block.group(), block.group().removesuffix(f"{block['shown']}```") + f"{shown}```")
-            print(f"{page.name}: {block['command']}", file=sys.stderr)
+            print(f"{page.relative_to(ROOT)}: {block['command']}", file=sys.stderr)
     page.write_text(text, encoding="utf-8")
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if blocks(page.read_text(encoding="utf-8"))], ids=lambda p: p.name
+    "page", [page for page in PAGES if blocks(page.read_text(encoding="utf-8"))], ids=lambda p: str(p.relative_to(ROOT))
 )
 def test_pages_show_what_the_commands_print(page: Path, tmp_path: Path) -> None:
     with session(tmp_path):
@@ -150,7 +156,7 @@ def test_pages_show_what_the_commands_print(page: Path, tmp_path: Path) -> None:
             assert masked(shown) == masked(block["shown"]), block["command"]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_output_is_written_by_hand(page: Path) -> None:
     """Whatever shows a command with what it printed is marked, and asks what its mark says."""
     text = page.read_text(encoding="utf-8")
@@ -158,7 +164,7 @@ def test_no_output_is_written_by_hand(page: Path) -> None:
     for block in marked:
         asked = re.sub(r"\\\n\s*", "", block["asked"]).removeprefix("$ ").rstrip("\n")
         assert asked.split() == block["command"].split()
-    rest = re.sub(r"^<!-- measured: [^\n]+ -->\n```text\n.*?^```", "", _BLOCK.sub("", text), flags=re.M | re.S)
+    rest = without_outputs(text)
     by_hand = re.findall(r"^(?: {4})?\$ (?:bakeoff|python|make)[^\n]*\n(?: {4})?(?!\$|```)\S.*", rest, re.M)
     assert not by_hand
 
@@ -172,5 +178,5 @@ def test_an_excerpt_follows_its_first_lines() -> None:
 if __name__ == "__main__":
     only = [name for name in sys.argv[1:] if not name.startswith("-")]
     for page in PAGES:
-        if not only or page.name in only:
+        if not only or str(page.relative_to(ROOT)) in only:
             rewrite(page, slow="--slow" in sys.argv)

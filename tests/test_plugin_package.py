@@ -1,4 +1,4 @@
-"""The package of docs/plugins.md: installed by pip as its reader would, and every sort of plug-in in it is used."""
+"""The package examples/acme: installed by pip as its reader would, every sort of plug-in in it is used."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import inspect
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,9 +17,11 @@ import pytest
 
 from tests.registries import EVERY
 from tests.terminal import SOURCES, Ended, bakeoff_process
-from tests.test_docs import DOCS, write_named_files
+from tests.test_docs import DOCS
 
-PAGE = (DOCS / "plugins.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "internals" / "plugins.md").read_text(encoding="utf-8")
+EXAMPLE = DOCS.parent / "examples" / "acme"
+SOURCES_OF_EXAMPLE = {path.name: path.read_text(encoding="utf-8") for path in EXAMPLE.rglob("*.py")}
 PUBLIC = {
     "acme_words": "providers", "acme_flat": "stores", "acme_count": "rankers", "acme_lookup": "retrievers",
     "acme_overlap": "rerankers", "acme_fixed": "systems", "enough": "measures", "acme_json": "formats",
@@ -28,9 +31,9 @@ PUBLIC = {
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that the page describes; `site` in it is where pip put the package."""
+    """A copy of the example; `site` in it is where pip put the package."""
     folder = tmp_path_factory.mktemp("acme")
-    write_named_files(PAGE, folder)
+    shutil.copytree(EXAMPLE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     pip = [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--no-build-isolation", "--quiet"]
     installed = subprocess.run([*pip, "--target", "site", "."], cwd=folder, capture_output=True, text=True, check=False)
     assert installed.returncode == 0, installed.stderr
@@ -46,7 +49,8 @@ def _bakeoff(package: Path, *arguments: str) -> Ended:
 
 
 def test_every_public_group_has_an_example() -> None:
-    shown = dict(re.findall(r'^\[project.entry-points."bakeoff\.(\w+)"\]\n([\w-]+) = ', PAGE, flags=re.MULTILINE))
+    described = (EXAMPLE / "pyproject.toml").read_text(encoding="utf-8")
+    shown = dict(re.findall(r'^\[project.entry-points."bakeoff\.(\w+)"\]\n([\w-]+) = ', described, flags=re.MULTILINE))
     assert {name: group for group, name in shown.items()} == PUBLIC
     assert set(re.findall(r"`bakeoff\.(\w+)` \|", PAGE)) == set(PUBLIC.values())
     assert {f"bakeoff.{group}" for group in PUBLIC.values()} <= {*EVERY, "bakeoff.commands"}
@@ -93,8 +97,14 @@ def test_the_conformance_suites_pass(package: Path) -> None:
 
 
 def test_the_examples_import_nothing_that_is_not_promised() -> None:
-    imported = set(re.findall(r"^from (bakeoff[\w.]*) import", PAGE, flags=re.MULTILINE))
-    assert imported == {"bakeoff.plugins"}
+    code = "".join(SOURCES_OF_EXAMPLE.values())
+    assert set(re.findall(r"^from (bakeoff[\w.]*) import", code, flags=re.MULTILINE)) == {"bakeoff.plugins"}
+
+
+def test_the_page_shows_the_example() -> None:
+    assert set(re.findall(r"`acme/(\w+\.py)`", PAGE)) == set(SOURCES_OF_EXAMPLE) - {"__init__.py", "test_acme.py"}
+    for shown in re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL):
+        assert any(shown in source for source in SOURCES_OF_EXAMPLE.values())
 
 
 def test_what_is_promised_can_be_imported_and_is_typed() -> None:

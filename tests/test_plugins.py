@@ -20,21 +20,21 @@ from tests.search.store_setups import ELSEWHERE, SETUPS
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTED = {  # by the group of entry points
-    "bakeoff.chats": "docs/test-sets.md",
-    "bakeoff.engines": "docs/scale.md",
-    "bakeoff.existing": "docs/rows.md",
-    "bakeoff.formats": "docs/tasks.md",
-    "bakeoff.kinds": "docs/built-in-tasks.md",
-    "bakeoff.makers": "docs/test-sets.md",
-    "bakeoff.measures": "docs/scoring.md",
-    "bakeoff.providers": "docs/providers.md",
-    "bakeoff.rankers": "docs/rows.md",
-    "bakeoff.rerankers": "docs/rows.md",
-    "bakeoff.retrievers": "docs/rows.md",
-    "bakeoff.stores": "docs/stores.md",
-    "bakeoff.systems": "docs/python.md",
-    "bakeoff.token_stores": "docs/rows.md",
-    "bakeoff.vector_files": "docs/scale.md",
+    "bakeoff.chats": "docs/guides/grade-with-a-model.md",
+    "bakeoff.engines": "docs/guides/cluster.md",
+    "bakeoff.existing": "docs/guides/own-functions.md",
+    "bakeoff.formats": "docs/reference/tasks.md",
+    "bakeoff.kinds": "docs/concepts/kinds.md",
+    "bakeoff.makers": "docs/guides/label-queries.md",
+    "bakeoff.measures": "docs/concepts/measures.md",
+    "bakeoff.providers": "docs/guides/pick-a-model.md",
+    "bakeoff.rankers": "docs/guides/hybrid-and-rerank.md",
+    "bakeoff.rerankers": "docs/guides/hybrid-and-rerank.md",
+    "bakeoff.retrievers": "docs/guides/own-functions.md",
+    "bakeoff.stores": "docs/guides/pick-a-store.md",
+    "bakeoff.systems": "docs/reference/python.md",
+    "bakeoff.token_stores": "docs/guides/hybrid-and-rerank.md",
+    "bakeoff.vector_files": "docs/guides/large-corpora.md",
 }
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 

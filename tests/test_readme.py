@@ -63,7 +63,7 @@ def test_its_commands_lead_from_documents_to_a_verdict(tmp_path: Path) -> None:
 
 def test_its_figures_stand_in_the_pages_that_it_names() -> None:
     rows = re.findall(
-        r"^\| .*?\]\((docs/[\w-]+\.md)(?:#[\w-]+)?\).*\| (?:to )?([\d. e-]+) \|$", section("Why trust it"), re.M
+        r"^\| .*?\]\((docs/[\w/-]+\.md)(?:#[\w-]+)?\).*\| (?:to )?([\d. e-]+) \|$", section("Why trust it"), re.M
     )
     assert len(rows) == 3
     assert [(page, figure) for page, figure in rows if figure not in (ROOT / page).read_text(encoding="utf-8")] == []
@@ -72,6 +72,6 @@ def test_its_figures_stand_in_the_pages_that_it_names() -> None:
 def test_its_lines_for_ci_are_those_of_the_complete_workflow() -> None:
     """Which tests/cli run."""
     lines = re.findall(r"^- run: .*$", section("In CI"), flags=re.M)
-    whole = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    whole = (ROOT / "docs" / "guides" / "gate-in-ci.md").read_text(encoding="utf-8")
     assert len(lines) == 4
     assert [line for line in lines if line not in whole] == []

@@ -1,4 +1,4 @@
-"""Everything that plug-in authors import. docs/plugins.md has a complete example of each sort.
+"""Everything that plug-in authors import. examples/acme/ has a complete example of each sort.
 
 Nothing else is promised to other packages. The names are imported when they are first used, because a package that
 offers a command is imported by `bakeoff --help`. Extensions add more (`PLUGIN_API`).

@@ -1,4 +1,4 @@
-"""`bakeoff options` and the reference pages: `python -m tests.cli.test_options` writes the pages again."""
+"""`bakeoff options`: types, defaults, meanings and checks of every option."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pytest
 from bakeoff.cli.main import app
-from bakeoff.cli.options import PluginOptions, Sort, entry_of, find_entries, lineup_entry, pages, sorts
+from bakeoff.cli.options import PluginOptions, Sort, entry_of, find_entries, lineup_entry, sorts
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.options import options_of, type_words
 from bakeoff_providers.registry import Registry
 from typer.testing import CliRunner
 
 from tests.errors import refuses, says
+from tests.reference_pages import LINEUP, pages
 
-DOCS = Path(__file__).parent.parent.parent / "docs"
 ENTRIES = [entry_of(sort, name) for sort in sorts() for name in sort.registry.builtin] + [lineup_entry()]
 
 
@@ -64,12 +64,6 @@ def test_every_option_has_a_meaning(entry: PluginOptions) -> None:
     assert entry.about
     silent = [(table.paths, option.name) for table in entry.tables for option in table.options if not option.meaning]
     assert not silent, f'write it beside the type, Annotated[int, "what it means"]: {silent}'
-
-
-def test_the_pages_are_what_the_code_says() -> None:
-    shown = {path: (DOCS / path).read_text(encoding="utf-8") for path in pages() if (DOCS / path).is_file()}
-    assert shown == pages(), "python -m tests.cli.test_options writes them"
-    assert {f"options/{path.name}" for path in (DOCS / "options").iterdir()} == set(pages()) - {"lineup.md"}
 
 
 @pytest.mark.parametrize(
@@ -164,14 +158,6 @@ def test_a_misspelt_name_gets_a_suggestion() -> None:
 
 
 def test_a_lineup_has_its_keys_on_one_page() -> None:
-    page = pages()["lineup.md"]
+    page = pages()[LINEUP]
     assert "## `contender.store`" in page
     assert "| `rounds` | integer | 3 |" in page
-
-
-if __name__ == "__main__":
-    (DOCS / "options").mkdir(exist_ok=True)
-    for stale in (DOCS / "options").glob("*.md"):
-        stale.unlink()
-    for path, text in pages().items():
-        (DOCS / path).write_text(text, encoding="utf-8")

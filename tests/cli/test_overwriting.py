@@ -15,7 +15,7 @@ from bakeoff_providers.errors import InputError
 
 from tests.cli.test_wrong_arguments import POOL, _digests, bakeoff
 from tests.errors import refuses, says
-from tests.native_task import native_files, write_files
+from tests.native_task import native_files, pages, write_files
 
 
 @pytest.fixture
@@ -117,7 +117,8 @@ LOG = [{"query": query, "shown": ["1", "2"], "clicked": ["2"]} for query in ["ti
 )
 def test_a_file_that_is_there_is_written_over_only_with_force(home: Path, file: str, command: list[str]) -> None:
     (home / "raw.jsonl").write_text("".join(json.dumps(row) + "\n" for row in LOG))
-    write_files(home, native_files())
+    ungraded = {"page_id": 99, "title": "Nothing", "summary": "nobody graded this"}
+    write_files(home, native_files([*pages(), ungraded]))
     (home / "two.toml").write_text(
         'task = { format = "native", articles = "articles.json", queries = "queries.json", '
         'ground_truth = "truth.json" }\n'

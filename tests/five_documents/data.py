@@ -1,4 +1,4 @@
-"""Small files in the formats of the five documents that docs/five-documents.md maps: always the same, from seeds."""
+"""Small files in the formats of the five documents that docs/five-documents/ maps: always the same, from seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/five-documents.md: its sections, their functions, and their commands run on files in the documents' formats."""
+"""docs/five-documents/: a page for each document, its functions, and its commands run on files in its formats."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from tests.five_documents import data
 from tests.test_docs import DOCS, write_named_files
 from tests.wire import WireServer
 
-PAGE = (DOCS / "five-documents.md").read_text(encoding="utf-8")
-SECTIONS = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))
+_NAMES = ("wikipedia", "ada-002", "films", "next-location", "golden-profiles")
+_PAGES = [(DOCS / "five-documents" / f"{name}.md").read_text(encoding="utf-8") for name in ("index", *_NAMES)]
+PAGE = "\n".join(_PAGES)
+SECTIONS = {title.removeprefix("# "): text for title, _, text in (page.partition("\n") for page in _PAGES[1:])}
 
 
 @dataclass
@@ -52,7 +54,7 @@ def commands(title: str) -> list[tuple[str, ...]]:
 
 def functions(title: str) -> list[str]:
     """The functions of a document that its section maps."""
-    return re.findall(r"^\| `([\w.]+)` \|", SECTIONS[title].partition("### Functions")[2], re.M)
+    return re.findall(r"^\| `([\w.]+)` \|", SECTIONS[title].partition("## Functions")[2], re.M)
 
 
 def prepare(title: str, folder: Path) -> None:

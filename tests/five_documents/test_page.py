@@ -1,4 +1,4 @@
-"""Names on docs/five-documents.md: sections, commands and functions that are there, and options that work."""
+"""Names on docs/five-documents/: sections, commands and functions that are there, and options that work."""
 
 from __future__ import annotations
 

@@ -251,7 +251,7 @@ def test_what_was_filled_in_reaches_no_result_no_cache_and_no_message(
 
 
 def test_the_documented_example_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    section = (ROOT / "docs" / "rows.md").read_text(encoding="utf-8").partition("## Variables")[2]
+    section = (ROOT / "docs" / "reference" / "environment.md").read_text(encoding="utf-8").partition("## Variables")[2]
     for name in ("DATA", "EMBEDDING_MODEL", "DATABASE_URL", "EMBEDDING_URL"):
         monkeypatch.setenv(name, f"value-of-{name}")
     lineup = _read(tmp_path, section.partition("```toml\n")[2].partition("```")[0])

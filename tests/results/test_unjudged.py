@@ -183,7 +183,8 @@ def test_the_page_says_what_filled_places_earn(tmp_path: Path) -> None:
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.running.runner import run
 
-    page = " ".join((Path(__file__).parents[2] / "docs" / "scoring.md").read_text(encoding="utf-8").split())
+    file = Path(__file__).parents[2] / "docs" / "concepts" / "unjudged.md"
+    page = " ".join(file.read_text(encoding="utf-8").split())
 
     def figures(task: str) -> tuple[int, list[tuple[str, str]]]:
         (tmp_path / "lineup.toml").write_text(f'task = "{task}"\n[[contender]]\nranker = "bm25"\n')

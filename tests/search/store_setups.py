@@ -28,7 +28,7 @@ class Setup:
     options: dict[str, Any] = field(default_factory=dict)
     server: str = ""
     loss: float = 1e-5
-    loses_under_writes: bool = False  # known; said in docs/stores.md
+    loses_under_writes: bool = False  # known; said in docs/guides/test-a-store.md
 
     def __str__(self) -> str:
         shown = "-".join(str(value) for value in self.options.values())

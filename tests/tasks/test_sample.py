@@ -78,6 +78,15 @@ def test_sizes_are_nested_runs_and_their_scores_those_of_a_run(tmp_path: Path) -
         corpus_sizes(lineup, Settings(), (5,))
 
 
+def test_a_task_whose_documents_all_have_a_grade_has_no_samples(tmp_path: Path) -> None:
+    lineup = _lineup(tmp_path, "id,text\n" + "".join(f"{q.id},{q.text}\n" for q in TASK.queries))
+    graded = "".join(f"q0,{document.id},0\n" for document in TASK.documents if document.id not in TASK.judgments["q0"])
+    with (tmp_path / "judgments.csv").open("a") as file:
+        file.write(graded)
+    with refuses(InputError, "200"):
+        corpus_sizes(lineup, Settings())
+
+
 @pytest.mark.slow
 def test_only_the_corpus_of_one_size_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lineup = _lineup(tmp_path, "id,text\n" + "".join(f"{q.id},{q.text}\n" for q in TASK.queries))

@@ -1,4 +1,4 @@
-"""`bakeoff options`: every option, from its declaration. The pages under docs/options/ come from the same source."""
+"""`bakeoff options`: every option, from its declaration. The reference pages come from the same source."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMES_ALONG = "comes with Bakeoff"
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """A sort of plug-in: its registry, its page under docs/options/, and how users write its options."""
+    """A sort of plug-in: its registry, its page in the docs, and how users write its options."""
 
     registry: Registry[Any]
     page: str
@@ -207,52 +207,8 @@ def lineup_entry() -> PluginOptions:
     return PluginOptions("line-up", LINEUP, about, COMES_ALONG, tuple(_tables(options_of(LineupFile))))
 
 
-def pages() -> dict[str, str]:
-    """The reference pages by path under docs/, written by `python -m tests.cli.test_options`."""
-    written = {f"options/{sort.page}.md": _sort_page(sort) for sort in sorts()}
-    note = (
-        "A table is written as `[key]` or in place as `key = { … }`, a list of tables as `[[key]]`. The keys of\n"
-        "`task` are those of its [kind](options/kinds.md) and its [format](options/formats.md), those of `options`\n"
-        "are the [provider's](options/providers.md), [store's](options/stores.md), [ranker's](options/rankers.md),\n"
-        "[retriever's](options/retrievers.md) or [reranker's](options/rerankers.md). `${NAME}` in any text is an\n"
-        "environment variable ([rows.md](rows.md#variables)).\n"
-    )
-    lineup = "# All keys of a line-up\n\n" + _format_intro("bakeoff options lineup") + note
-    for table in lineup_entry().tables:
-        lineup += "\n## " + (" and ".join(f"`{path}`" for path in table.paths) or "At the top") + "\n\n"
-        lineup += (f"{table.about}\n\n" if table.paths else "") + _markdown(table.options)
-    return {"lineup.md": lineup, **written}
-
-
-def _sort_page(sort: Sort) -> str:
-    noun = sort.registry.noun
-    head = f"# Options of every {noun}\n\n{_format_intro('bakeoff options NAME')}Written as `{sort.written}`.\n"
-    return head + "".join(_section(entry_of(sort, name)) for name in sort.registry.builtin)
-
-
-def _section(entry: PluginOptions) -> str:
-    text = f"\n## {entry.name}\n\n{entry.about}\n\n{entry.install[0].upper()}{entry.install[1:]}.\n"
-    for table in entry.tables:
-        if table.paths:
-            text += f"\n### {' and '.join(f'`{path}`' for path in table.paths)}\n\n{table.about}\n"
-        text += "\n" + (_markdown(table.options) if table.options else "It has no options.\n")
-    return text
-
-
-def _format_intro(command: str) -> str:
-    return f"What `{command}` prints, as a page: made from the code, so change it there.\n\n"
-
-
-def _markdown(options_: Sequence[Option]) -> str:
-    lines = [f"| {' | '.join(HEADS)} |", "|---|---|---|---|"]
-    for option in options_:
-        cells = (f"`{option.name}`", option.type_words, option.default_words, option.meaning)
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
 def _tables(outermost: Sequence[Option]) -> Iterator[OptionTable]:
-    """The outermost table, then every nested table, each once."""
+    """The outermost table, then every table that a key of it holds, each once."""
     from bakeoff_providers.options import options_of
 
     paths: dict[type[msgspec.Struct], list[str]] = {}

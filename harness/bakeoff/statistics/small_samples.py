@@ -1,7 +1,7 @@
 """Intervals and warnings for few queries, or few that differ from the rest, where the bootstrap fails.
 
 If nine of ten values are equal, resamples miss the values that were not drawn. With 20 queries, a 95% interval then
-covers the mean in 65 to 80% of cases (docs/scoring.md has the table).
+covers the mean in 65 to 80% of cases (docs/internals/scoring-details.md has a table).
 
 The exact interval of one sample models the unknown distribution function by uniform spacings. A mean may also consist
 of parts with shares, such as strata of a log or several tasks. The parts' largest means are drawn jointly, so that they

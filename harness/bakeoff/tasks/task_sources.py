@@ -169,7 +169,9 @@ def _native(paths: Mapping[str, Path], base: Path, name: str) -> TaskSource:
         )  # fmt: skip
     truth = paths.get("judgments") or articles.parent / FILE
     if "judgments" in paths and not _holds(truth, "grades"):
-        raise InputError(f"is no {FILE}", file=truth, remedy="grades by query and document: docs/tasks.md#native")
+        raise InputError(
+            f"is no {FILE}", file=truth, remedy="grades by query and document: docs/reference/tasks.md#native"
+        )
     files = {"articles": articles, "queries": queries} | ({"ground_truth": truth} if truth.is_file() else {})
     return TaskSource(name, options={"format": "native"} | {key: _relative(file, base) for key, file in files.items()})
 

@@ -22,7 +22,7 @@ from tests.errors import says
 from tests.reporting import wikipedia_result
 from tests.terminal import ROOT, SOURCES
 
-PAGE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "gate-in-ci.md").read_text(encoding="utf-8")
 _NAMED = re.compile(r"^`([\w./-]+)`:\n\n```(\w+)\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 FILES = {name: content for name, _, content in _NAMED.findall(PAGE)}
 WHEEL = "wheels/bakeoff-0.1.0-py3-none-any.whl"

@@ -71,6 +71,11 @@ def corpus_sizes(
     once = replace(lineup, rounds=1)
     whole = run(once, settings)
     total, fewest = len(whole.task.documents), len(find_required(whole.task))
+    if fewest == total:
+        raise InputError(
+            f"all {total:,} documents have a grade, and every sample keeps those; there is no smaller one",
+            remedy="add documents without a grade: this measures how they compete with graded ones",
+        )
     chosen = [*(sizes or usual_sizes(total, fewest)), total]
     if any(not fewest <= size <= total for size in chosen):
         raise InputError(

@@ -20,7 +20,8 @@ from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, Threads
 class DuckdbVss(Store):
     """The index serves searches without a filter; with one, DuckDB compares with what passes.
 
-    Its index would answer short lists under a filter, and after deletes, and raise no error.
+    Its index would answer short lists under a filter, and after deletes, and raise no error. Searches wait for each
+    other, because two at once corrupt memory (1.5.5). Build it again after writes: it loses answers until then.
     """
 
     name = "duckdb_vss"

@@ -28,6 +28,7 @@ class Redis(Store):
     """Needs a server with the search module. Under a filter Redis compares with what passes.
 
     Keys and conditions go in as letters and digits made from them, since a filter gives signs meanings of their own.
+    A search may take a minute; by default Redis stops after half a second and answers what it has.
     """
 
     name = "redis"

@@ -69,7 +69,8 @@ class Chroma(Store):
     """An HNSW index, so not exact: on a few thousand documents it loses little or nothing, and two builds may differ.
 
     `mode` is "persistent", "ephemeral" or "server"; the server's address is `url` or CHROMA_URL, its
-    token CHROMA_API_KEY.
+    token CHROMA_API_KEY. An index keeps the `ef_search` that it was loaded with: a folder is opened again to change it,
+    in memory and on a server it stays as built.
     """
 
     name = "chroma"

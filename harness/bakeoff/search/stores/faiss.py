@@ -118,7 +118,8 @@ SMALLER: dict[Precision, tuple[tuple[str, str], ...]] = {
 class Faiss(NumberedStore):
     """Inner product over unit vectors, which is cosine. One thread: two make a single query slower, not faster.
 
-    A replaced or deleted vector is masked and keeps its place: FAISS's graphs can't forget.
+    A replaced or deleted vector is masked and keeps its place: FAISS's graphs can't forget. Up to 10,000 documents that
+    pass a filter are compared one by one; beyond that `ef` and `nprobe` are widened.
     """
 
     name = "faiss"

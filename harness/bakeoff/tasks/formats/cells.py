@@ -72,7 +72,7 @@ def column_of(row: Row, column: str, table: Rows, place: str) -> Any:
             f"there is no column {column!r}",
             file=table.source,
             place=place,
-            remedy=f"{nearest(column, list(row))} Name columns under [columns]: see docs/tasks.md",
+            remedy=f"{nearest(column, list(row))} Name columns under [columns]: see docs/reference/tasks.md",
         )
     return row[column]
 

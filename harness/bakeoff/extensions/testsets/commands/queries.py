@@ -84,7 +84,7 @@ def generate(
         say(
             "no document names a city, county or state: queries are made of the documents' own telling words, which "
             "favours search by words (--max-overlap leaves them alone); for others use --maker llm, or categories of "
-            "your own (docs/test-sets.md)"
+            "your own (docs/guides/label-queries.md)"
         )
     request = GenerationRequest(categories, n, seed, language, parse_day(as_of, "--as-of"))
     asker = None

@@ -28,7 +28,6 @@ from bakeoff.report.numbers import (
     signed,
     times,
 )
-from bakeoff.results.looks import is_decided
 from bakeoff.results.picks import Choice, has_reliable_times
 from bakeoff.results.schema import Look, Pick, PossibleWinner, Row, Standing, Summary, Verdict
 
@@ -193,7 +192,7 @@ def look_sentence(summary: Summary, look: Look) -> str:
         later = f"This is look {look.number} at this question; the bounds allow for it."
         return f"{later} They need about twice the queries of a first look."
     which = f"Look {look.number} of {len(look.queries)}."
-    if is_decided(summary.verdict):
+    if summary.verdict.decided:
         return f"{which} Settled; no further look is needed."
     if look.number == len(look.queries):
         return f"{which} Not settled; the plan ends here."

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -15,12 +16,14 @@ from numpy.typing import NDArray
 from bakeoff.core.arrays import Values
 from bakeoff.core.files import read_json
 from bakeoff.core.task import Task
-from bakeoff.results.schema import DETAILED, SUMMARY, Detailed, Look, Verdict, find
-from bakeoff.running.runner import Outcome
+from bakeoff.results.schema import DETAILED, SUMMARY, Detailed, Look, find
 from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.best_set import BestSet
 from bakeoff.statistics.incumbent import Versus
 from bakeoff.statistics.looks import Looks, best_set_at, versus_at
+
+if TYPE_CHECKING:
+    from bakeoff.running.runner import Outcome
 
 MOST_QUERIES = 10_000  # beyond this a result does not keep which queries it had at which look
 FEWEST_ROWS = 2  # that two results share, if they ask the same question
@@ -32,14 +35,6 @@ class QuestionLooks:
 
     looks: Looks
     fact: Look
-
-
-def is_decided(verdict: Verdict) -> bool:
-    """Whether a plan of looks stops here: a row to take or switch to, or nothing that could gain what matters."""
-    if verdict.situation == "incumbent kept":
-        highest = [standing.against.high for standing in verdict.standings.values() if standing.against]
-        return all(high is not None and high <= verdict.stop_within for high in highest)
-    return verdict.action in ("take and stop", "switch")
 
 
 def planned_looks(task: Task) -> QuestionLooks | None:

@@ -153,6 +153,14 @@ class Verdict(msgspec.Struct, kw_only=True, frozen=True):
     without_verdict: Public[str] = ""  # id of the reason why rows can't be compared
     sentences: list[str] | msgspec.UnsetType = msgspec.UNSET  # of the older format; never written
 
+    @property
+    def decided(self) -> bool:
+        """Whether a plan of looks stops here: a row to take or switch to, or nothing that could gain what matters."""
+        if self.situation == "incumbent kept":
+            highest = [standing.against.high for standing in self.standings.values() if standing.against]
+            return all(high is not None and high <= self.stop_within for high in highest)
+        return self.action in ("take and stop", "switch")
+
 
 class Cost(msgspec.Struct, kw_only=True, frozen=True):
     """What a row's vectors cost, now or when they were first bought, and a million such documents would.

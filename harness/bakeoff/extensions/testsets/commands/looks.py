@@ -71,7 +71,6 @@ def _is_over(folder: TaskFolder, lineup: Path, offline: bool) -> bool:
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars
     from bakeoff.report.verdict_words import verdict_sentences
-    from bakeoff.results.looks import is_decided
     from bakeoff.results.summary import summarise
     from bakeoff.running.runner import Settings, run, vectors_folder
 
@@ -82,4 +81,4 @@ def _is_over(folder: TaskFolder, lineup: Path, offline: bool) -> bool:
     for sentence in verdict_sentences(summary):
         say(sentence)
     look = summary.verdict.look
-    return is_decided(summary.verdict) or (look is not None and look.number == len(look.queries))
+    return summary.verdict.decided or (look is not None and look.number == len(look.queries))

@@ -24,6 +24,13 @@ PARTS = {
     "unjudged": "the table of unjudged documents",
     "breakdowns": "the tables by language and length",
     "trec_commands": "the commands for trec_eval",
+    "baselines": "the rows `oracle` and `random`",
+    "verdict": "the verdict",
+    "figures": "the figures",
+    "titles": "the titles of documents",
+    "details": "the details of queries",
+    "all_scores": "the scores of all queries",
+    "index_loss": "the comparison with exact search",
 }
 
 
@@ -143,6 +150,12 @@ def _not_made(part: str, reason: str) -> str:
     return f"{PARTS.get(part, part)} could not be made ({reason})"
 
 
+def _resumed(draft: str, whole: bool) -> str:
+    if whole:
+        return f"an earlier run measured everything: its result is made from {draft}, and nobody is asked"
+    return f"goes on from {draft}: rankings that are there are kept, and all rows are timed again"
+
+
 def _words_band(low: int, high: int | None, queries: int) -> str:
     return f"{low}–{high} words ({queries})" if high else f"{low} words or more ({queries})"
 
@@ -242,6 +255,8 @@ WORDS: Words = {
         "all_scores/, their rankings in runs/"
     ),
     "not_made": _not_made,
+    "not_compared": "the run was interrupted before the index was compared with exact search",
+    "resumed": _resumed,
     # heads of tables
     "contender": "Contender",
     "row": "Row",

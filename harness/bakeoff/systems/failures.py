@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal, TypeVar
 
+import numpy as np
 from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
 from bakeoff_providers.secrets import scrubbed, without_secrets
 from bakeoff_providers.stopping import ends_run
@@ -28,9 +29,10 @@ class AdapterFailed(BakeoffError):
 
 @contextmanager
 def adapter_work() -> Iterator[None]:
-    """Around calls into adapters: whatever they raise becomes the reason of a row."""
+    """Around calls into adapters: whatever they raise becomes the reason of a row, and `np.seterr` ends with them."""
     try:
-        yield
+        with np.errstate():
+            yield
     except InputError as error:
         raise AdapterFailed(reason_of(error)) from error
     except BakeoffError:
@@ -44,7 +46,8 @@ def adapter_work() -> Iterator[None]:
 def attempt(contender: System, step: Callable[[], T]) -> T | NotRun:
     """The step's value, or why this contender has none."""
     try:
-        return step()
+        with np.errstate():
+            return step()
     except BaseException as error:
         if ends_run(error):
             raise
@@ -82,7 +85,8 @@ def failure_of(error: BaseException) -> Failure:
 
 Part = Literal[
     "kind_tables", "second_stages", "tuned_weights", "task_warnings", "possible_winners", "unjudged",
-    "breakdowns", "trec_commands",
+    "breakdowns", "trec_commands", "baselines", "verdict", "figures", "titles", "details",
+    "all_scores", "index_loss",
 ]  # fmt: skip
 
 

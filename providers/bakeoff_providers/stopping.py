@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ T = TypeVar("T")
 STEP = 0.1  # seconds between two looks at the flag
 
 _flag = threading.Event()
+handler: Callable[..., Any] | None = None  # of signals, where there is one that sets the flag before it raises
 
 
 class DeadlineTimeout(Exception):
@@ -41,6 +43,8 @@ def check() -> None:
 
 def ends_run(error: BaseException) -> bool:
     """Whether what was raised means that all work ends; a contender's sys.exit or cancelled task is its own failure."""
+    if isinstance(error, KeyboardInterrupt) and handler and signal.getsignal(signal.SIGINT) is handler:
+        return _flag.is_set()  # without it, no signal came: a plug-in raised this
     return isinstance(error, (KeyboardInterrupt, GeneratorExit)) or (
         _flag.is_set() and not isinstance(error, Exception)
     )

@@ -17,6 +17,7 @@ from bakeoff_providers import stopping
 GRACE = 1.0  # seconds for the ordinary way out: files closed, servers stopped, folders removed
 LAST = 0.5  # seconds that removing folders may take after it
 MESSAGE = "interrupted: vectors, answers and grades that arrived are kept; the same command goes on from there"
+LEFTOVER = 2.0  # seconds for threads that libraries left behind, once all is printed
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 received: list[int] = []
@@ -32,6 +33,7 @@ def install() -> None:
     signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
     for number in SIGNALS:
         signal.signal(number, _interrupt)
+    stopping.handler = _interrupt
     threading.Thread(target=_watch, args=(reader, writer), daemon=True, name="bakeoff-signals").start()
 
 
@@ -85,6 +87,21 @@ def message() -> str:
         if os.isatty(2):
             return "\n".join(wrapped(MESSAGE, screen_width(sys.stderr)))
     return MESSAGE
+
+
+def leave_threads(code: int) -> None:
+    """Sees to it that the process ends: a thread that a library left behind may keep it alive for good."""
+    others = [one for one in threading.enumerate() if not one.daemon and one is not threading.main_thread()]
+    if others:
+        threading.Thread(target=_leave_late, args=(code,), daemon=True, name="bakeoff-end").start()
+
+
+def _leave_late(code: int) -> None:
+    threading.Event().wait(LEFTOVER)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def leave(code: int, message: str) -> NoReturn:

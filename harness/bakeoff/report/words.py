@@ -257,6 +257,7 @@ WORDS: Words = {
     "not_made": _not_made,
     "not_compared": "the run was interrupted before the index was compared with exact search",
     "resumed": _resumed,
+    "waits_for": "process {process} on {host} is asking for the same texts: waiting for it, at most {limit:.0f} s",
     # heads of tables
     "contender": "Contender",
     "row": "Row",

@@ -108,7 +108,7 @@ def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
     settings = replace(settings, cache=cache)
     if settings.tune_weights:
         check_tunable(lineup)
-    with showing(settings.progress):
+    with showing(settings.progress, settings.notice):
         return _run(lineup, settings)
 
 

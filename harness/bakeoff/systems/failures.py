@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -44,12 +44,12 @@ def adapter_work() -> Iterator[None]:
 
 
 def attempt(contender: System, step: Callable[[], T]) -> T | NotRun:
-    """The step's value, or why this contender has none."""
+    """The step's value, or why this contender has none. Working folder and `np.seterr` are as before it."""
     try:
-        with np.errstate():
+        with np.errstate(), chdir("."):
             return step()
     except BaseException as error:
-        if ends_run(error):
+        if ends_run(error) and not isinstance(error, GeneratorExit):  # no generator of ours is closed from here
             raise
         log.warning("%s: not run", contender.label, exc_info=error)
         return NotRun(contender, failure_of(error))

@@ -142,7 +142,7 @@ class Connection(Plugin, ABC):
             return answer
 
         try:
-            return in_time(guarded, self._timeout)
+            return in_time(guarded, self._timeout, bought=True)
         except ImportError as error:
             raise Unavailable(f"{self.name}: {error}") from None
         except Exception as error:

@@ -13,6 +13,8 @@ T = TypeVar("T")
 STEP = 0.1  # seconds between two looks at the flag
 
 _flag = threading.Event()
+_bought: set[object] = set()  # calls under way
+_bought_until = 0.0  # when those are given up after a stop
 handler: Callable[..., Any] | None = None  # of signals, where there is one that sets the flag before it raises
 
 
@@ -20,9 +22,23 @@ class DeadlineTimeout(Exception):
     """A call took longer than its deadline, however lively its bytes were."""
 
 
-def stop() -> None:
-    """From now on no attempt is made and no wait lasts."""
+def stop(patience: float = 0.0) -> None:
+    """From now on no attempt is made and no wait lasts; calls that are bought may take so many seconds more."""
+    global _bought_until
+    if not _flag.is_set():
+        _bought_until = time.monotonic() + patience
     _flag.set()
+
+
+def hurry() -> None:
+    """Calls that are bought are given up, too."""
+    global _bought_until
+    _bought_until = 0.0
+
+
+def in_flight() -> int:
+    """How many calls are under way that are paid for when they are answered."""
+    return len(_bought)
 
 
 def resume() -> None:
@@ -86,8 +102,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_idle.clear)  # threads do not come along
 
 
-def in_time(work: Callable[[], T], seconds: float) -> T:
+def in_time(work: Callable[[], T], seconds: float, *, bought: bool = False) -> T:
     """What `work` returns, if it does so before the deadline and before the flag is set.
+
+    One that is bought is waited for a little longer, also where Ctrl-C broke into the wait: its answer can be kept.
 
     SDKs time out between two bytes only. The work is done by a thread that is kept, since some SDKs keep a session for
     each; one that missed its deadline is left to itself.
@@ -102,12 +120,18 @@ def in_time(work: Callable[[], T], seconds: float) -> T:
     worker.work = work
     worker.given.set()
     until = time.monotonic() + seconds
-    while not worker.done.wait(min(STEP, max(0.0, until - time.monotonic()))):
-        check()
-        if time.monotonic() >= until:
-            worker.work = None
-            worker.given.set()  # it ends after what it is doing
-            raise DeadlineTimeout(f"not complete after {seconds:g} s")
+    if bought:
+        _bought.add(worker)
+    try:
+        while not _is_done(worker, until, bought=bought):
+            if _flag.is_set() and not (bought and time.monotonic() < _bought_until):
+                raise KeyboardInterrupt
+            if time.monotonic() >= until:
+                worker.work = None
+                worker.given.set()  # it ends after what it is doing
+                raise DeadlineTimeout(f"not complete after {seconds:g} s")
+    finally:
+        _bought.discard(worker)
     answer, error = worker.answer, worker.error
     worker.answer = worker.error = worker.work = None
     with _lock:
@@ -115,3 +139,12 @@ def in_time(work: Callable[[], T], seconds: float) -> T:
     if error is not None:
         raise error
     return answer  # type: ignore[no-any-return]
+
+
+def _is_done(worker: _Worker, until: float, *, bought: bool) -> bool:
+    try:
+        return worker.done.wait(min(STEP, max(0.0, until - time.monotonic())))
+    except KeyboardInterrupt:
+        if not (bought and _flag.is_set()):
+            raise
+        return False

@@ -1,4 +1,7 @@
-"""Ctrl-C and SIGTERM end a command alike: nothing more is asked, what arrived is kept, two seconds at most."""
+"""Ctrl-C and SIGTERM end a command: nothing more is asked, what arrived is kept, two seconds at most.
+
+Ctrl-C also waits for answers that are bought, a few seconds longer; a second one ends at once.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from types import FrameType
 from typing import NoReturn
@@ -15,6 +19,7 @@ from typing import NoReturn
 from bakeoff_providers import stopping
 
 GRACE = 1.0  # seconds for the ordinary way out: files closed, servers stopped, folders removed
+PATIENCE = 5.0  # seconds that Ctrl-C waits for answers that are bought
 LAST = 0.5  # seconds that removing folders may take after it
 MESSAGE = "interrupted: vectors, answers and grades that arrived are kept; the same command goes on from there"
 LEFTOVER = 2.0  # seconds for threads that libraries left behind, once all is printed
@@ -58,7 +63,7 @@ def exit_code() -> int:
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:
     received.append(number)
-    stopping.stop()
+    stopping.stop(_patience(number))
     if len(received) == 1:  # a second one must not break into the way out
         raise KeyboardInterrupt
 
@@ -72,11 +77,29 @@ def _watch(reader: socket.socket, writer: socket.socket) -> None:
             return
         if number[0] in SIGNALS:
             break
-    stopping.stop()
+    stopping.stop(_patience(number[0]))
     import psutil  # noqa: F401 - now, while the ordinary way out is taken: it would be late after the grace
 
-    threading.Event().wait(GRACE)
+    limit = time.monotonic() + _patience(number[0])
+    if (bought := stopping.in_flight()) and _patience(number[0]):
+        waits = f"waiting for {bought} answers that are paid for, at most {PATIENCE:g} s; Ctrl-C again ends at once\n"
+        with contextlib.suppress(OSError):
+            os.write(2, waits.encode())
+    reader.settimeout(0.05)
+    end = time.monotonic() + GRACE
+    while time.monotonic() < end:
+        if stopping.in_flight() and time.monotonic() < limit:
+            end = time.monotonic() + GRACE
+        with contextlib.suppress(TimeoutError):
+            if reader.recv(1):  # a second signal
+                stopping.hurry()
+                break
+            threading.Event().wait(GRACE)  # nobody sends any more
     leave(128 + number[0], message())
+
+
+def _patience(number: int) -> float:
+    return PATIENCE if number == signal.SIGINT else 0.0
 
 
 def message() -> str:

@@ -17,6 +17,7 @@ Row = Callable[[Path, Plan, int], list[Figure]]
 ROWS = {  # the row: where it is, and how many attempts it makes
     "signals": ("chaos.signals:signals", 36),
     "kills": ("chaos.kills:kills", 100),
+    "drafts": ("chaos.drafts:drafts", 32),
     "pairs": ("chaos.pairs:pairs", 10),
     "leftovers": ("chaos.leftovers:leftovers", 2),
     "corruptions": ("chaos.corruptions:corruptions", 3000),

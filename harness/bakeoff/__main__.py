@@ -1,6 +1,6 @@
 """`python -m bakeoff`, for where the script is not on the PATH."""
 
-from bakeoff.cli.main import main
+from bakeoff.cli.main import console
 
 if __name__ == "__main__":
-    main()
+    console()

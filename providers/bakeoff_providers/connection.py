@@ -142,7 +142,7 @@ class Connection(Plugin, ABC):
             return answer
 
         try:
-            return in_time(call, self._timeout)
+            return in_time(call, self._timeout, bought=True)
         except ImportError as error:
             raise Unavailable(str(error), of=self.name) from None
         except Exception as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -12,15 +13,32 @@ T = TypeVar("T")
 STEP = 0.1  # seconds between checks of the flag
 
 _flag = threading.Event()
+_bought: set[object] = set()  # calls under way
+_bought_until = 0.0  # when those are given up after a stop
+handler: Callable[..., Any] | None = None  # of signals, where there is one that sets the flag before it raises
 
 
 class DeadlineTimeout(Exception):
     """A call exceeded its deadline, even if bytes kept arriving."""
 
 
-def stop() -> None:
-    """Cancels all further attempts and waits."""
+def stop(patience: float = 0.0) -> None:
+    """From now on no attempt is made and no wait lasts; calls that are bought may take so many seconds more."""
+    global _bought_until
+    if not _flag.is_set():
+        _bought_until = time.monotonic() + patience
     _flag.set()
+
+
+def hurry() -> None:
+    """Calls that are bought are given up, too."""
+    global _bought_until
+    _bought_until = 0.0
+
+
+def in_flight() -> int:
+    """How many calls are under way that are paid for when they are answered."""
+    return len(_bought)
 
 
 def resume() -> None:
@@ -41,6 +59,8 @@ def check() -> None:
 
 def ends_run(error: BaseException) -> bool:
     """Whether an exception ends the run. A contender's sys.exit or cancelled task is its own failure."""
+    if isinstance(error, KeyboardInterrupt) and handler and signal.getsignal(signal.SIGINT) is handler:
+        return _flag.is_set()  # without it, no signal came: a plug-in raised this
     return isinstance(error, (KeyboardInterrupt, GeneratorExit)) or (
         _flag.is_set() and not isinstance(error, Exception)
     )
@@ -82,11 +102,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_idle.clear)  # threads don't survive a fork
 
 
-def in_time(work: Callable[[], T], seconds: float) -> T:
+def in_time(work: Callable[[], T], seconds: float, *, bought: bool = False) -> T:
     """The result of `work`, if it returns before the deadline and before cancellation.
 
-    SDK timeouts apply between two bytes only. The thread is reused, since some SDKs keep one session per thread. A
-    thread that missed its deadline is abandoned.
+    One that is bought is waited for a little longer, also where Ctrl-C broke into the wait: its answer can be kept.
+
+    SDKs time out between two bytes only. The work is done by a thread that is kept, since some SDKs keep a session for
+    each; one that missed its deadline is left to itself.
     """
     check()
     with _lock:
@@ -98,12 +120,18 @@ def in_time(work: Callable[[], T], seconds: float) -> T:
     worker.work = work
     worker.given.set()
     until = time.monotonic() + seconds
-    while not worker.done.wait(min(STEP, max(0.0, until - time.monotonic()))):
-        check()
-        if time.monotonic() >= until:
-            worker.work = None
-            worker.given.set()  # it ends after its current work
-            raise DeadlineTimeout(f"not complete after {seconds:g} s")
+    if bought:
+        _bought.add(worker)
+    try:
+        while not _is_done(worker, until, bought=bought):
+            if _flag.is_set() and not (bought and time.monotonic() < _bought_until):
+                raise KeyboardInterrupt
+            if time.monotonic() >= until:
+                worker.work = None
+                worker.given.set()  # it ends after what it is doing
+                raise DeadlineTimeout(f"not complete after {seconds:g} s")
+    finally:
+        _bought.discard(worker)
     answer, error = worker.answer, worker.error
     worker.answer = worker.error = worker.work = None
     with _lock:
@@ -111,3 +139,12 @@ def in_time(work: Callable[[], T], seconds: float) -> T:
     if error is not None:
         raise error
     return answer  # type: ignore[no-any-return]
+
+
+def _is_done(worker: _Worker, until: float, *, bought: bool) -> bool:
+    try:
+        return worker.done.wait(min(STEP, max(0.0, until - time.monotonic())))
+    except KeyboardInterrupt:
+        if not (bought and _flag.is_set()):
+            raise
+        return False

@@ -200,3 +200,38 @@ def test_a_name_that_no_file_may_have_is_one_line(tmp_path: Path, command: str) 
     assert done.returncode in (1, 2)
     assert "Traceback" not in done.stderr
     assert "unexpected" not in done.stderr
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_the_answers_that_are_bought(
+    tmp_path: Path, wire: WireServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four requests are under way: they are answered a second later, and nothing is asked for twice."""
+    wire.faults += [*[None] * 3, *[Fault(kind="slow", seconds=1.5)] * 4]
+    process = _start(tmp_path, wire)
+    _wait_for_requests(wire, 7, process)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + signal.SIGINT, said
+    assert len(wire.embeddings()) == 7
+    assert _kept(tmp_path) == sum(len(request.texts) for request in wire.embeddings())
+    for name in PROXIES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
+    assert run(Lineup.read(tmp_path / "lineup.toml"), Settings(cache=tmp_path / "home" / "vectors")).ran
+    asked = [text for request in wire.embeddings() for text in request.texts]
+    assert len(asked) == len(set(asked)) == 45
+
+
+@pytest.mark.slow
+def test_a_second_ctrl_c_gives_up_what_is_bought(tmp_path: Path, wire: WireServer) -> None:
+    wire.faults += [Fault(kind="slow", seconds=50)] * 100
+    process = _start(tmp_path, wire)
+    _wait_for_requests(wire, 4, process)
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    while "again" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + signal.SIGINT

@@ -6,18 +6,26 @@ import contextlib
 import errno
 import logging
 import os
+import socket
+import struct
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from bakeoff_providers import stopping
+from bakeoff_providers.errors import Unavailable
 from bakeoff_providers.files import is_at, try_lock
 
 from bakeoff.calls.key_index import Keys
+from bakeoff.core.facts import fact
+from bakeoff.core.progress import tell
 
 log = logging.getLogger(__name__)
-WAIT = 0.05  # seconds between checks of another process's claim
-_LARGEST = (1 << 62) - 1  # lock offsets are signed
+WAIT = 0.05  # seconds between two looks at a claim of another process
+SOON, LIMIT = 3.0, 1800.0  # seconds after which a wait is said, and given up
+_FLOCK = struct.Struct("hhqqi4x")  # `struct flock` of 64-bit Linux
+_LARGEST = (1 << 62) - 1  # offsets in a lock file are signed
 
 
 def take_lock(file: int) -> bool:
@@ -109,9 +117,22 @@ class Claims:
             self._release(offset)
 
     def wait(self, keys: Keys) -> None:
-        """Waits until nobody else requests these keys: answered, given up or killed."""
+        """Waits until nobody else requests these keys: answered, given up or killed.
+
+        A process that was stopped holds its claims: it is named soon, and given up on after a limit.
+        """
+        start, said = time.monotonic(), False
         for offset in _offsets(keys):
             while not self._take(offset):
+                waited = time.monotonic() - start
+                if waited > LIMIT:
+                    raise Unavailable(
+                        f"process {self._holder(offset)} on {socket.gethostname()} has been asking for the same texts "
+                        f"for {LIMIT / 60:g} minutes; end it, or let it go on, and run again"
+                    )
+                if waited > SOON and not said:
+                    said = True
+                    tell(fact("waits_for", process=self._holder(offset), host=socket.gethostname(), limit=LIMIT))
                 stopping.sleep(WAIT)
             self._release(offset)  # at once, so that two processes waiting for the same keys don't deadlock
 
@@ -148,6 +169,18 @@ class Claims:
                 return False
             self._say_unlocked(error)
         return True
+
+    def _holder(self, offset: int) -> int:
+        """The process that has this claim; 0 where the system does not say. A thread's claim is this process's own."""
+        if offset in self._held:
+            return os.getpid()
+        import fcntl
+
+        asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, offset, 1, 0)
+        with contextlib.suppress(OSError, struct.error):
+            kind, _, _, _, process = _FLOCK.unpack(fcntl.fcntl(self._open(), fcntl.F_GETLK, asked))
+            return process if kind != fcntl.F_UNLCK else 0
+        return 0
 
     def _say_unlocked(self, error: OSError) -> None:
         """Without file locks, as on NFS without lockd, processes can't wait for each other and all send requests."""

@@ -201,6 +201,7 @@ class Calls:
             got = self.send(service, request.texts, account)
             if keep is not None:
                 keep.put(got.texts, got.values, got.tokens, request.keys)
+            stopping.check()  # Ctrl-C may have come while the answer was waited for
             return len(request.texts), got
         taken = np.array(keep.claims.take(request.keys))
         try:
@@ -214,6 +215,7 @@ class Calls:
                     keep.put(came.texts, came.values, came.tokens, mine.keys)
         finally:
             keep.claims.release(request.keys[taken])
+        stopping.check()
         elsewhere += [theirs] if theirs.texts else []
         return len(request.texts) - len(theirs.texts), came
 
@@ -227,7 +229,8 @@ class Calls:
             account.add(Usage(requests=1, retries=retries))
             start = time.perf_counter_ns()
             try:
-                sent = service.send(texts)
+                with np.errstate():  # what a plug-in sets is its own
+                    sent = service.send(texts)
             except (EmbeddingFailed, StoreError, AnswerUnusable) as error:
                 sent, failed = Sent(None, None, None), error
             nanoseconds = time.perf_counter_ns() - start

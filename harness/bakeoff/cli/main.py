@@ -86,6 +86,18 @@ def main() -> None:
         _fail(report_ + ("" if verbose else "\n  run again with --verbose for the traceback"), UNEXPECTED, error)
 
 
+def console() -> None:
+    """The command as a process of its own, which ends with it."""
+    code = 0
+    try:
+        main()
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 1 if ended.code else 0
+        raise
+    finally:
+        signals.leave_threads(code)
+
+
 def _place(error: BaseException) -> str:
     """Our last line in the traceback."""
     import traceback

@@ -11,6 +11,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.cli import signals
 from bakeoff.cli.shared_options import JsonOption, MetricsOption, ResultsArgument, check_file, deliver, say
+from bakeoff.core.paths import is_draft
 
 if TYPE_CHECKING:
     from bakeoff.report.history import Entry
@@ -26,10 +27,11 @@ def report(
     pictures: Annotated[bool, typer.Option(help="Write the charts as PNG and SVG beside the page.")] = True,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
-    """Make a result's page, exports and charts again; for several results, one page over time."""
+    """Make a result's page, exports and charts again, or finish a draft; for several results, one page over time."""
     from bakeoff.report import PAGE, render
 
     check_file(out, force=True)
+    result = [_finish(path) if is_draft(path) else path for path in result]
     folders = _results(result)
     if len(folders) == 1 and folders[0] in result:  # a folder of results has a history, even with one result
         page = out or folders[0] / PAGE
@@ -50,6 +52,14 @@ def report(
 
         if not webbrowser.open(page.resolve().as_uri()):
             say(f"no browser could be started; the page is {page.resolve()}", err=True)
+
+
+def _finish(draft: Path) -> Path:
+    """The result of a run that was interrupted: what it measured is all that is needed."""
+    from bakeoff.report.console import Bars
+    from bakeoff.results.save import save_draft
+
+    return save_draft(draft, Bars())
 
 
 def _results(given: list[Path]) -> list[Path]:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
+import os
+import shlex
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -39,11 +44,13 @@ from bakeoff.cli.shared_options import (
     warn,
 )
 from bakeoff.cli.streams import echo
+from bakeoff.core.paths import is_draft
 
 if TYPE_CHECKING:
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.first_screen import Links
     from bakeoff.results.picks import Limits
+    from bakeoff.running.draft import Drafts
     from bakeoff.running.runner import Outcome, Settings
 
 
@@ -84,7 +91,6 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a line-up: fill the matrix, write the result, print the verdict."""
-    import shlex
     import sys
     from dataclasses import replace
 
@@ -92,6 +98,7 @@ def run(
     from bakeoff.report.console import Bars
     from bakeoff.report.words import failure_words, words
     from bakeoff.results.save import save
+    from bakeoff.running.draft import Drafts
     from bakeoff.running.engines import engine_entry
     from bakeoff.running.runner import Settings, vectors_folder
     from bakeoff.running.runner import run as run_lineup
@@ -127,17 +134,20 @@ def run(
     if dry_run:
         _print_plan(chosen, settings)
         return
-    command, folders, whole = shlex.join(["bakeoff", *sys.argv[1:]]), [], True
+    folders, whole = [], True
+    drafts = Drafts(out.absolute(), shlex.join(["bakeoff", *sys.argv[1:]]), resume=cache)
+    settings = replace(settings, drafts=drafts)
     for one in chosen.per_task():
-        try:
-            outcome = run_lineup(one, settings)
-        except Ungraded as error:
-            task = path.parent / one.task if isinstance(one.task, str) else path
-            raise InputError(error.problem, remedy=f"grade it first: {grading_command(task, path)}") from None
-        if not outcome.ran:
-            _fail_without_rows(outcome)
-        with showing(settings.progress):
-            folders.append(save(outcome, out, command=command))
+        with _keeping(drafts):
+            try:
+                outcome = run_lineup(one, settings)
+            except Ungraded as error:
+                task = path.parent / one.task if isinstance(one.task, str) else path
+                raise InputError(error.problem, remedy=f"grade it first: {grading_command(task, path)}") from None
+            if not outcome.ran:
+                _fail_without_rows(outcome)
+            with showing(settings.progress):
+                folders.append(save(outcome, out))
         failures = list(map(words, outcome.extras.failures))
         if strict:
             failures += [
@@ -160,6 +170,24 @@ def run(
         raise typer.Exit(1)
 
 
+@contextlib.contextmanager
+def _keeping(drafts: Drafts) -> Iterator[None]:
+    """Says where the draft is that a fault or an interruption leaves behind; one without answers goes."""
+    try:
+        yield
+    finally:
+        for draft in drafts.opened:
+            if is_draft(draft.folder):
+                if draft.has_rows:
+                    where = os.path.relpath(draft.folder)
+                    remedy = f"  remedy: bakeoff report {shlex.quote(where)}, which asks nobody"
+                    say(f"what was measured is kept in {where}\n{remedy}, or the same command again", err=True)
+                    draft.close()
+                else:
+                    draft.remove()
+        drafts.opened.clear()
+
+
 def _fail_without_rows(outcome: Outcome) -> NoReturn:
     """There is nothing to write and no verdict; each row's reason is all there is to say."""
     from bakeoff.report.brief_notes import needs_sentence
@@ -178,13 +206,17 @@ def _show_and_render(folder: Path, *, charts: bool, quiet: bool) -> bool:
     from bakeoff.report.charts import MISSING
 
     problems: list[str] = []
-    try:
-        if not quiet:
-            _print_result(folder, made_now=True)
-        problems = render(folder, pictures=charts, charts=charts)
-    except Exception as error:
-        logging.getLogger("bakeoff.report").warning("no report", exc_info=error)
-        problems = [f"{type(error).__name__}: {error}"]
+
+    def make() -> None:
+        problems.extend(render(folder, pictures=charts, charts=charts))
+
+    steps: list[Callable[[], None]] = [make] if quiet else [partial(_print_result, folder, made_now=True), make]
+    for step in steps:
+        try:
+            step()
+        except Exception as error:
+            logging.getLogger("bakeoff.report").warning("no report", exc_info=error)
+            problems.append(f"{type(error).__name__}: {error}")
     for problem in problems:
         say(problem, err=True)
     if set(problems) - {MISSING}:
@@ -257,8 +289,6 @@ def _minutes(estimate: float | None) -> str:
 
 def _links(folder: Path, *, made_now: bool) -> Links:
     """The commands that lead on from a result: one that was just made is `latest`, where that names it."""
-    import shlex
-
     from bakeoff.report.first_screen import Links
 
     is_latest = made_now and folder.resolve().parent == Path("results").resolve()

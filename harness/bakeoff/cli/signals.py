@@ -1,4 +1,7 @@
-"""Ctrl-C and SIGTERM: no more requests, what arrived is kept, and the process ends within two seconds."""
+"""Ctrl-C and SIGTERM end a command: nothing more is asked, what arrived is kept, two seconds at most.
+
+Ctrl-C also waits for answers that are bought, a few seconds longer; a second one ends at once.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from types import FrameType
 from typing import NoReturn
@@ -15,8 +19,10 @@ from typing import NoReturn
 from bakeoff_providers import stopping
 
 GRACE = 1.0  # seconds to close files, stop servers and remove folders
+PATIENCE = 5.0  # seconds that Ctrl-C waits for answers that are bought
 LAST = 0.5  # further seconds to remove folders
 MESSAGE = "interrupted: vectors, answers and grades that arrived are kept; the same command goes on from there"
+LEFTOVER = 2.0  # seconds for threads that libraries left behind, once all is printed
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 received: list[int] = []
@@ -32,6 +38,7 @@ def install() -> None:
     signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
     for number in SIGNALS:
         signal.signal(number, _interrupt)
+    stopping.handler = _interrupt
     threading.Thread(target=_watch, args=(reader, writer), daemon=True, name="bakeoff-signals").start()
 
 
@@ -56,7 +63,7 @@ def exit_code() -> int:
 
 def _interrupt(number: int, _frame: FrameType | None) -> None:
     received.append(number)
-    stopping.stop()
+    stopping.stop(_patience(number))
     if len(received) == 1:  # a second signal must not disturb the exit
         raise KeyboardInterrupt
 
@@ -70,11 +77,29 @@ def _watch(reader: socket.socket, writer: socket.socket) -> None:
             return
         if number[0] in SIGNALS:
             break
-    stopping.stop()
+    stopping.stop(_patience(number[0]))
     import psutil  # noqa: F401 - now, while the ordinary way out is taken: it would be late after the grace
 
-    threading.Event().wait(GRACE)
+    limit = time.monotonic() + _patience(number[0])
+    if (bought := stopping.in_flight()) and _patience(number[0]):
+        waits = f"waiting for {bought} answers that are paid for, at most {PATIENCE:g} s; Ctrl-C again ends at once\n"
+        with contextlib.suppress(OSError):
+            os.write(2, waits.encode())
+    reader.settimeout(0.05)
+    end = time.monotonic() + GRACE
+    while time.monotonic() < end:
+        if stopping.in_flight() and time.monotonic() < limit:
+            end = time.monotonic() + GRACE
+        with contextlib.suppress(TimeoutError):
+            if reader.recv(1):  # a second signal
+                stopping.hurry()
+                break
+            threading.Event().wait(GRACE)  # nobody sends any more
     leave(128 + number[0], message())
+
+
+def _patience(number: int) -> float:
+    return PATIENCE if number == signal.SIGINT else 0.0
 
 
 def message() -> str:
@@ -85,6 +110,21 @@ def message() -> str:
         if os.isatty(2):
             return "\n".join(wrap(MESSAGE, screen_width(sys.stderr)))
     return MESSAGE
+
+
+def leave_threads(code: int) -> None:
+    """Sees to it that the process ends: a thread that a library left behind may keep it alive for good."""
+    others = [one for one in threading.enumerate() if not one.daemon and one is not threading.main_thread()]
+    if others:
+        threading.Thread(target=_leave_late, args=(code,), daemon=True, name="bakeoff-end").start()
+
+
+def _leave_late(code: int) -> None:
+    threading.Event().wait(LEFTOVER)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def leave(code: int, message: str) -> NoReturn:

@@ -8,6 +8,13 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import closest, closest_path, nearest
 from bakeoff_providers.weights import home
 
+DRAFT_HEAD = "draft.json"  # in the folder of what a run measured, until its result is written
+
+
+def is_draft(folder: Path) -> bool:
+    """Whether this folder holds what a run measured, and no result yet."""
+    return (folder / DRAFT_HEAD).is_file()
+
 
 def root() -> Path:
     """The folder with corpora/, queries/, lineups/ and bakeoff.toml."""

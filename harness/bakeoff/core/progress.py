@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
+from bakeoff.core.facts import Fact
+
 Advance = Callable[[int], None]
 Part = TypeVar("Part", bound=Sized)
 Progress = Callable[[str, int], AbstractContextManager[Advance]]  # a label and the number of steps
@@ -21,14 +23,24 @@ def silent(label: str, total: int) -> Iterator[Advance]:  # noqa: ARG001 - the s
 _current: ContextVar[Progress] = ContextVar("progress", default=silent)
 
 
+_notice: ContextVar[Callable[[Fact], None]] = ContextVar("notice", default=lambda _said: None)
+
+
 @contextmanager
-def showing(progress: Progress) -> Iterator[None]:
-    """Shows the progress of `steps` called within the block. Threads and other processes stay silent."""
+def showing(progress: Progress, notice: Callable[[Fact], None] | None = None) -> Iterator[None]:
+    """While it lasts, whatever calls `steps` or `tell` below is shown here; threads and other processes stay silent."""
     token = _current.set(progress)
+    notices = _notice.set(notice or _notice.get())
     try:
         yield
     finally:
         _current.reset(token)
+        _notice.reset(notices)
+
+
+def tell(remark: Fact) -> None:
+    """For work far below the command: something that the person who waits must know now."""
+    _notice.get()(remark)
 
 
 def steps(label: str, total: int) -> AbstractContextManager[Advance]:

@@ -147,7 +147,7 @@ def page(summary: Summary, detailed: Detailed, charts: Sequence[Chart] | None = 
         "palette": palette,
         "shapes": shapes(summary),
         "contenders": names,
-        "opponents": plots.opponents(summary) if len(names) > 1 else None,
+        "opponents": plots.opponents(summary) if len(summary.ran) > 1 else None,
         "task_facts": task_facts(summary, detailed),
         "run_facts": run_facts(summary),
         "use_columns": USE,

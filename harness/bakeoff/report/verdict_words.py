@@ -36,6 +36,7 @@ NOT_SETTLED = "Not settled."  # before what would settle it
 WITHOUT_VERDICT = {
     "labels by row": "There is no verdict: hybrid labels come from each row’s own similarities, so no two rows share "
     "labels.",
+    "fault": "There is no verdict: an error in Bakeoff prevented it.",
 }
 CUT_FROM = 0.05  # of a corpus' texts: a row whose model truncates fewer of them is no other row
 MADE_OF_OTHERS = ("fused", "reranked")  # types of rows that embed with the models of other rows

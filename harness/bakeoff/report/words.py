@@ -29,6 +29,14 @@ PARTS = {
     "unjudged": "the table of unjudged documents",
     "breakdowns": "the tables by language and length",
     "trec_commands": "the commands for trec_eval",
+    "baselines": "the rows `oracle` and `random`",
+    "verdict": "the verdict",
+    "figures": "the figures",
+    "titles": "the titles of documents",
+    "details": "the details of queries",
+    "all_scores": "the scores of all queries",
+    "index_loss": "the comparison with exact search",
+    "looks": "the search for earlier looks",
 }
 
 
@@ -171,6 +179,12 @@ def _pairs(count: int, queries: Sequence[str], documents: Sequence[str]) -> str:
 
 def _not_made(part: str, reason: str) -> str:
     return f"{PARTS.get(part, part)} could not be made ({reason})"
+
+
+def _resumed(draft: str, whole: bool) -> str:
+    if whole:
+        return f"an earlier run measured everything: its result is made from {draft}, and nobody is asked"
+    return f"goes on from {draft}: rankings that are there are kept, and all rows are timed again"
 
 
 def _words_band(low: int, high: int | None, queries: int) -> str:
@@ -372,6 +386,9 @@ WORDS: Words = {
     "no_contender_ran": "no contender of the baseline ran",
     "no_scores": _no_scores,
     "not_compared": _not_compared,
+    "index_not_compared": "the run was interrupted before the index was compared with exact search",
+    "resumed": _resumed,
+    "waits_for": "process {process} on {host} is asking for the same texts: waiting for it, at most {limit:.0f} s",
     # heads of tables
     "contender": "Contender",
     "row": "Row",

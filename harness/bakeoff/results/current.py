@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bakeoff.core.paths import is_draft
 from bakeoff.results.schema import DETAILED, Summary, read_summary
 
 
 def current_summary(folder: Path, *, equivalent_within: float | None = None, baseline: str = "") -> Summary:
     """The summary with a verdict of today's format; as it is stored where its figures are gone."""
+    if is_draft(folder):
+        return _draft_summary(folder, equivalent_within, baseline)
     summary = read_summary(folder)
     again = equivalent_within is not None or baseline
     if not again and (summary.verdict.situation != "older format" or not (folder / DETAILED).is_file()):
@@ -17,4 +20,21 @@ def current_summary(folder: Path, *, equivalent_within: float | None = None, bas
     from bakeoff.results.result import load
 
     result = load(folder)
+    return restate(result, equivalent_within=equivalent_within, baseline=baseline) if again else result.summary
+
+
+def _draft_summary(folder: Path, equivalent_within: float | None, baseline: str) -> Summary:
+    """Of the rows of a draft that are complete; the draft stays as it is."""
+    from bakeoff.results.restate import restate
+    from bakeoff.results.result import Result
+    from bakeoff.results.summary import all_scores, detail, summarise
+    from bakeoff.running.runner import finish
+
+    outcome = finish(folder)
+    try:
+        result = Result(folder.name, summarise(outcome), detail(outcome), all_scores(outcome))
+    finally:
+        if outcome.draft:
+            outcome.draft.close()
+    again = equivalent_within is not None or baseline
     return restate(result, equivalent_within=equivalent_within, baseline=baseline) if again else result.summary

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -27,6 +28,7 @@ from bakeoff.results.unjudged import bounds_of
 from bakeoff.running.stages import Embedding, Scored, Search, SecondStage
 from bakeoff.statistics.averaging import Averaging
 from bakeoff.systems.base import NotRun, System
+from bakeoff.systems.failures import attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,10 @@ class Rows:
         with steps("intervals: contenders", len(contenders)) as advance:
             for row in contenders:
                 parts = [rows[label] for label in row.contender.made_of]
-                rows[row.contender.label] = self._row(row, parts, shared)
+                made = attempt(row.contender, partial(self._row, row, parts, shared))
+                if isinstance(made, NotRun):  # a fault of ours: it costs this row alone
+                    made = self._row(made, parts, shared)
+                rows[row.contender.label] = made
                 advance(1)
         return list(rows.values())
 
@@ -287,6 +292,8 @@ def _warnings(row: Scored, task: Task) -> list[Fact]:
         warnings += row.search.build.notes
         if short := row.search.short:
             warnings.append(fact("short_lists", queries=short))
+        if row.search.not_compared and embedding is not None:
+            warnings.append(row.search.not_compared)
         if unlike := row.search.unlike:
             difference = unlike.difference
             warnings.append(

@@ -11,7 +11,7 @@ from bakeoff_providers.base import Price
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.secrets import without_secrets
 
-from bakeoff.core.facts import Fact, Failure, Section
+from bakeoff.core.facts import Fact, Failure, Section, fact
 from bakeoff.core.figures import STOP_WITHIN, Loss, OwnColumn, PairedDifference, Percentiles, Timing
 from bakeoff.core.files import decode_json, read_json, write_atomic, write_folder, write_parts
 from bakeoff.core.machine import Machine
@@ -351,15 +351,25 @@ Content = str | bytes | Iterator[str] | Iterator[bytes]  # of a file; the parts 
 
 
 def write(folder: Path, summary: Summary, detailed: Detailed, files: Mapping[str, Content]) -> Path:
-    """All files of one result, in a folder that appears only when it is complete; says under which name."""
+    """All files of one result, in a folder that appears only when it is complete; says under which name.
+
+    A file whose content can't be made is left out, and the summary says so.
+    """
 
     def fill(draft: Path) -> None:
-        write_atomic(draft / SUMMARY, msgspec.json.format(published(_strip_secrets(summary)), indent=2) + b"\n")
-        write_atomic(draft / DETAILED, published(detailed))
+        lost: list[Fact] = []
         with steps("result: files written", len(files)) as advance:
             for name, content in files.items():
-                write_parts(draft / name, [content] if isinstance(content, str | bytes) else content)
+                try:
+                    write_parts(draft / name, [content] if isinstance(content, str | bytes) else content)
+                except Exception as error:
+                    if isinstance(error, OSError) or isinstance(error.__cause__, OSError):  # the disk
+                        raise
+                    lost.append(fact("not_made", part=name, reason=f"{type(error).__name__}: {error}"))
                 advance(1)
+        write_atomic(draft / DETAILED, published(detailed))
+        whole = msgspec.structs.replace(summary, warnings=[*summary.warnings, *lost])
+        write_atomic(draft / SUMMARY, msgspec.json.format(published(_strip_secrets(whole)), indent=2) + b"\n")
 
     return write_folder(folder, fill)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +29,7 @@ from bakeoff.results.schema import (
     PossibleWinner,
     QueryInfo,
     QueryResult,
+    Row,
     Summary,
     TaskInfo,
 )
@@ -36,8 +38,11 @@ from bakeoff.results.verdict import Question, decide, leader_of, not_comparable
 from bakeoff.running.runner import Outcome
 from bakeoff.running.stages import Scored
 from bakeoff.statistics.averaging import Averaging, task_averaging
-from bakeoff.systems.failures import Additions, Part
+from bakeoff.systems.base import NotRun
+from bakeoff.systems.failures import Additions, Part, failure_of, reason_of
 from bakeoff.tasks.kinds import TASK_KINDS
+
+log = logging.getLogger(__name__)
 
 LANGUAGE_KEYS = ("language", "lang")
 LENGTHS = ((1, 3), (4, 8), (9, 16), (17, None))  # words of a query
@@ -134,6 +139,7 @@ def _name(measure: Measure, depth: int) -> str | None:
     return measure.trec_name
 
 
+FAULT = "fault"  # why there is no verdict; a warning says which one
 TITLE_LENGTH = 90
 DETAILED_QUERIES = 10_000  # beyond this a reader needs a program, and the runs hold everything
 
@@ -153,30 +159,31 @@ def summarise(outcome: Outcome, command: str = "", looks: QuestionLooks | None =
     in_part = () if kind.judges_all else shown
     maker = Rows(task, outcome.machine, averaging, in_part)
     rows = maker.of(outcome.contenders)
-    rows += [maker.baseline(name, scores, shown) for name, scores in outcome.baselines.items()]
+    no_rows: list[Row] = []
+    rows += additions.attempt(
+        "baselines",
+        lambda: [maker.baseline(name, scores, shown) for name, scores in outcome.baselines.items()],
+        no_rows,
+    )
     turning: list[PossibleWinner] = []
+    floor = outcome.baselines.get("random", {}).get(lineup.primary)
     if in_part:
         turning = additions.attempt("possible_winners", partial(_possible_winners, outcome, averaging), turning)
     with steps("verdict", 1) as advance:
-        verdict = (
-            not_comparable(lineup.primary, outcome.no_verdict)
-            if outcome.no_verdict
-            else decide(
-                by_measure,
-                rows,
-                Question(
-                    measure=lineup.primary,
-                    averaging=averaging,
-                    floor=outcome.baselines["random"][lineup.primary],
-                    category_sizes=Counter(query.category for query in task.queries if query.category),
-                    baseline=lineup.baseline,
-                    equivalent_within=lineup.equivalent_within,
-                    stop_within=lineup.stop_within,
-                    looks=planned_looks(task) or looks,
-                    turning=turning,
-                ),
-            )
+        question = Question(
+            measure=lineup.primary,
+            averaging=averaging,
+            floor=floor,
+            category_sizes=Counter(query.category for query in task.queries if query.category),
+            baseline=lineup.baseline,
+            equivalent_within=lineup.equivalent_within,
+            stop_within=lineup.stop_within,
+            looks=planned_looks(task) or looks,
+            turning=turning,
         )
+        verdict = not_comparable(lineup.primary, outcome.no_verdict or FAULT)
+        if not outcome.no_verdict:
+            verdict = additions.attempt("verdict", partial(decide, by_measure, rows, question), verdict)
         advance(1)
     makers: dict[Part, Callable[[], list[Section]]] = {
         "unjudged": partial(unjudged_sections, rows, lineup.primary),
@@ -197,7 +204,7 @@ def summarise(outcome: Outcome, command: str = "", looks: QuestionLooks | None =
         task=TaskInfo(
             name=task.name,
             kind=task.kind,
-            fingerprint=task.fingerprint(),
+            fingerprint=outcome.fingerprint or task.fingerprint(),
             documents=len(task.documents),
             chunks=outcome.chunks,
             queries=len(task.queries),
@@ -230,6 +237,40 @@ def summarise(outcome: Outcome, command: str = "", looks: QuestionLooks | None =
     )
 
 
+def bare_summary(outcome: Outcome, command: str, error: Exception) -> Summary:
+    """Where the figures can't be worked out: what ran, without a verdict, and why."""
+    log.warning("no verdict", exc_info=error)
+    lineup, task, failure = outcome.lineup, outcome.task, failure_of(error)
+    return Summary(
+        name=lineup.name,
+        started=outcome.started.isoformat(timespec="seconds"),
+        seconds=round(outcome.seconds, 3),
+        lineup=lineup.to_dict(),
+        task=TaskInfo(
+            name=task.name,
+            kind=task.kind,
+            fingerprint=outcome.fingerprint,
+            documents=len(task.documents),
+            chunks=outcome.chunks,
+            queries=len(task.queries),
+            rel=task.rel,
+        ),
+        machine=outcome.machine,
+        matrix_measures=[str(measure) for measure in lineup.measures],
+        rows=[
+            Row(
+                label=row.contender.label,
+                row_type=row.contender.row_type,
+                not_run=row.failure if isinstance(row, NotRun) else failure,
+            )
+            for row in outcome.contenders
+        ],
+        verdict=not_comparable(lineup.primary, FAULT),
+        warnings=[*outcome.warnings, fact("not_made", part="figures", reason=reason_of(error))],
+        command=command,
+    )
+
+
 def _possible_winners(outcome: Outcome, averaging: Averaging) -> list[PossibleWinner]:
     """The rows that further grades could put first."""
     lineup = outcome.lineup
@@ -241,6 +282,7 @@ def _possible_winners(outcome: Outcome, averaging: Averaging) -> list[PossibleWi
 def detail(outcome: Outcome, looks: QuestionLooks | None = None) -> Detailed:
     """`detailed_results.json`: every query of every contender, raw samples included."""
     task = outcome.task
+    titles: dict[str, str] = {}
     return Detailed(
         queries={
             query.id: QueryInfo(
@@ -254,7 +296,7 @@ def detail(outcome: Outcome, looks: QuestionLooks | None = None) -> Detailed:
             )
             for place, query in enumerate(task.queries[:DETAILED_QUERIES])
         },
-        titles=_titles(outcome),
+        titles=Additions().attempt("titles", partial(_titles, outcome), titles),
         contenders=[
             ContenderResult(
                 label=row.contender.label,

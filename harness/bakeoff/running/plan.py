@@ -19,7 +19,7 @@ from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.engines import with_shared_cache
 from bakeoff.running.runner import depth_of, task_of
 from bakeoff.running.settings import Settings
-from bakeoff.running.turns import take_turns
+from bakeoff.running.turns import take_turns, warm_up
 from bakeoff.systems.base import EmbeddedCorpus, NotRun, Plan, Prepared, System
 from bakeoff.systems.embedding import EmbeddingRow
 from bakeoff.systems.failures import attempt, failure_of
@@ -74,9 +74,8 @@ def _plans(lineup: Lineup, settings: Settings) -> list[Plan]:
             cut = [text for item, text in index.texts.items() if index.row_of(item) is None]
             _embed(embeddings.embedder(row), cut)
     asked = [one for row in rows if isinstance(one := ready.get(row.label), Prepared) and _leaves(one, ready)]
-    for one, answered in zip(asked, take_turns(asked, task, kind, lineup.rounds, settings.progress), strict=True):
-        if isinstance(answered, NotRun):
-            ready[one.contender.label] = answered
+    turns = take_turns(warm_up(asked, task, kind), len(task.queries), lineup.rounds, settings.progress)
+    ready |= {row.contender.label: row for row in turns if isinstance(row, NotRun)}
     plans: list[Plan | None] = []
     for group in sharing.values():
         labels = tuple(row.label for row in group)

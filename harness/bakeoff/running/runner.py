@@ -8,29 +8,34 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import msgspec
 from bakeoff_providers import stopping
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.secrets import without_secrets
 
+from bakeoff.core.arrays import our_errstate
 from bakeoff.core.facts import Fact, fact
-from bakeoff.core.machine import Machine, after_work, machine
+from bakeoff.core.machine import Machine, machine
 from bakeoff.core.paths import vectors_folder
-from bakeoff.core.progress import showing, steps
+from bakeoff.core.progress import Progress, showing, silent, steps
 from bakeoff.core.task import Task
 from bakeoff.embedding.preflight import task_warnings
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores
+from bakeoff.lineup.labels import safe_label
 from bakeoff.lineup.lineup import Lineup
+from bakeoff.running.draft import SUFFIX, Course, Draft, Drafts, Head, head_of
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.engines import engine_of, with_shared_cache
 from bakeoff.running.environment import this_machine
+from bakeoff.running.measuring import Comparison, Measuring
 from bakeoff.running.prepare import Preparation, check, check_models
 from bakeoff.running.scoring import Scorer, check_dates, check_graded, without_queries
 from bakeoff.running.settings import Settings
 from bakeoff.running.stage_tables import check_tunable, with_gains, with_tuned_weights
-from bakeoff.running.stages import Scored
-from bakeoff.running.turns import take_turns
+from bakeoff.running.stages import Answered, Compared, Scored
 from bakeoff.search.stores.scratch import scratch
 from bakeoff.systems.base import NotRun, Prepared
 from bakeoff.systems.failures import Additions, attempt
@@ -41,6 +46,7 @@ from bakeoff.tasks.sample import draw_sample
 
 __all__ = ["NotRun", "Outcome", "Scored", "Settings", "run", "vectors_folder"]
 
+UNCOMPARED = fact("index_not_compared")
 DEPTH = 100  # how many documents a query asks for where neither the line-up nor the kind of task says
 
 
@@ -59,6 +65,9 @@ class Outcome:
     warnings: tuple[Fact, ...]
     extras: Extras
     no_verdict: str = ""  # id of why rows can't be compared with each other, where they can't
+    fingerprint: str = ""  # of the task, where it is known already
+    command: str = ""  # that began the run
+    draft: Draft | None = None  # what all of this was made from, until a result is written
 
     def __repr__(self) -> str:
         return f"Outcome({self.lineup.name!r}: {len(self.ran)} rows, {len(self.not_run)} not run, {self.task!r})"
@@ -88,18 +97,66 @@ class Outcome:
 
 
 def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
-    """Runs a line-up. A contender that can't run keeps its row and its reason; a bad task raises at once."""
+    """Runs a line-up. A contender that can't run keeps its row and its reason; a bad task raises at once.
+
+    A run that was interrupted goes on from its draft, where `settings` say where drafts are.
+    """
     settings = settings or Settings()
     settings = with_shared_cache(settings, settings.engine or lineup.engine)
     cache = settings.cache and settings.cache.resolve()  # processes elsewhere have another working folder
     settings = replace(settings, cache=cache)
     if settings.tune_weights:
         check_tunable(lineup)
-    with showing(settings.progress):
+    with showing(settings.progress, settings.notice):
         return _run(lineup, settings)
 
 
-def _run(lineup: Lineup, settings: Settings) -> Outcome:
+def finish(folder: Path, progress: Progress = silent) -> Outcome:
+    """What a draft holds, as an outcome: nobody is asked, and rows that are not complete did not run."""
+    draft = Draft.open(folder)
+    try:
+        if not draft.has_rows:
+            raise InputError("no row of this draft is complete", file=folder, remedy="run its line-up again")
+        head = draft.head
+        settings = Settings(
+            cache=Path(head.cache) if head.cache else None,
+            offline=True,
+            progress=progress,
+            tune_weights=head.tune_weights,
+            vectors=tuple(map(Path, head.vectors)),
+            sample_documents=head.sample_documents,
+            drafts=Drafts(folder.parent),
+        )
+        with showing(progress):
+            return _run(_lineup_of(head, folder), settings, draft)
+    except BaseException:
+        draft.close()
+        raise
+
+
+def _lineup_of(head: Head, folder: Path) -> Lineup:
+    """The line-up that a draft was made by, read again."""
+    named = [one for one in Lineup.read(head.file).per_task() if one.name == head.name]
+    rows = {row.label: row for one in named for row in one.contenders}
+    if not named or not rows.keys() >= set(head.labels):
+        raise _changed(folder)
+    return replace(
+        named[0],
+        contenders=tuple(rows[label] for label in head.labels),
+        rounds=head.rounds,
+        overrides=head.overrides,
+        baseline=head.baseline,
+        equivalent_within=head.equivalent_within,
+    )
+
+
+def _changed(folder: Path) -> InputError:
+    remedy = "bring the line-up and its task back as they were, or run it again"
+    return InputError("its line-up or task has changed since", file=folder, remedy=remedy)
+
+
+def _run(lineup: Lineup, settings: Settings, left: Draft | None = None) -> Outcome:
+    """A whole run, or what is left of one whose draft is given."""
     started, start = datetime.datetime.now(datetime.UTC), time.perf_counter()
     before = this_machine() if settings.recorded else machine()
     kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
@@ -108,6 +165,7 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
     lineup = replace(lineup, depth=depth)
     measures = tuple(dict.fromkeys([*lineup.all_measures(), *map(Measure.parse, kind.measures)]))
     check_dates(task, measures, lineup.file)
+    fingerprint = task.fingerprint() if settings.drafts else ""
     stopping.resume()
     with ExitStack() as stack:
         engine = engine_of(settings.engine or lineup.engine)
@@ -115,44 +173,99 @@ def _run(lineup: Lineup, settings: Settings) -> Outcome:
         embeddings = Embeddings(task, depth, settings, lineup.folder, engine, kind.vectors_of)
         folder = stack.enter_context(scratch())
         preparation = stack.enter_context(_closing(Preparation(lineup.contenders, embeddings, folder), embeddings))
-        check_models(kind.models, embeddings)
-        preparation.leave_out(check(lineup.contenders, embeddings))
-        engine.start([*kind.models, *lineup.contenders], settings.cache, settings.vectors)
-        task = kind.judge(task, embeddings)
+        if left is not None and left.head.question != head_of(lineup, fingerprint, before, 0).question:
+            raise _changed(left.folder)
+        draft = left or _open_draft(lineup, settings, fingerprint, started, before)
+        if draft is None:
+            draft = Draft(folder / "draft", Head(name=lineup.name))
+            stack.callback(draft.close)
+        course = draft.course
+        asks = left is None and not course.whole
+        if asks:
+            check_models(kind.models, embeddings)
+            preparation.leave_out(check(lineup.contenders, embeddings))
+            engine.start([*kind.models, *lineup.contenders], settings.cache, settings.vectors)
+            judged = kind.judge(task, embeddings)
+        else:
+            judged = msgspec.structs.replace(task, judgments=draft.judgments())
+        if judged.judgments != task.judgments:
+            fingerprint = ""
+        task = judged
         if settings.graded:
             check_graded(task, settings.notice)
-        scorer = Scorer(task, kind, measures, depth, engine, embeddings.embedding, lineup.contenders)
-        contenders = _all_scored(preparation, scorer, lineup.rounds, settings)
-        afterwards = after_work(before)
-        baselines = {} if kind.no_verdict else scorer.baselines()
-        ran = [row for row in contenders if isinstance(row, Scored)]
-        if settings.graded and (unlabelled := kind.find_unlabelled(ran)):
-            task, contenders, baselines = without_queries(unlabelled, task, contenders, baselines)
+        scorer = Scorer(task, kind, measures, depth, engine)
+        done: dict[str, Scored | NotRun] = {
+            row.contender.label: attempt(row.contender, partial(scorer.read, row)) for row in preparation.given()
+        }
+        rows = preparation.all() if asks else []
+        if any(isinstance(row, Prepared) for row in rows) and not course.ended:
+            Measuring(draft, task, kind, embeddings).ask(rows, lineup.rounds, started.isoformat(), before)
+            course = draft.course
+        done |= {row.contender.label: row for row in rows if isinstance(row, NotRun)}
+        comparison = Comparison(draft, task, [row for row in rows if isinstance(row, Prepared)]) if asks else None
+        with our_errstate():
+            contenders = _score_all(lineup, draft, course, scorer, comparison, done)
+            additions = Additions()
+            none: dict[str, Scores] = {}
+            baselines = none if kind.no_verdict else additions.attempt("baselines", scorer.baselines, none)
             ran = [row for row in contenders if isinstance(row, Scored)]
-        finished = FinishedRun(task, ran, baselines, lineup.primary, lineup.seed, started, embeddings)
-        # They come last: a fault in them must not lose what was paid for.
-        additions = Additions()
-        extras = additions.attempt("kind_tables", partial(kind.extras, finished), Extras())
-        extras = additions.attempt("second_stages", partial(with_gains, extras, finished, ran), extras)
-        if settings.tune_weights:
-            tuned = partial(with_tuned_weights, extras, finished, ran, kind, depth)
-            extras = additions.attempt("tuned_weights", tuned, extras)
-        noted: list[Fact] = []
-        noted = additions.attempt("task_warnings", partial(_warnings, task, lineup), noted)
-        chunks = embeddings.chunks or len(task.documents)
+            if settings.graded and (unlabelled := kind.find_unlabelled(ran)):
+                task, contenders, baselines = without_queries(unlabelled, task, contenders, baselines)
+                ran, fingerprint = [row for row in contenders if isinstance(row, Scored)], ""
+            if course.sessions:
+                started = datetime.datetime.fromisoformat(course.sessions[course.timed].started)
+                before = course.sessions[course.timed].machine
+            finished = FinishedRun(task, ran, baselines, lineup.primary, lineup.seed, started, embeddings)
+            # They come last: a fault in them must not lose what was paid for.
+            extras = additions.attempt("kind_tables", partial(kind.extras, finished), Extras())
+            extras = additions.attempt("second_stages", partial(with_gains, extras, finished, ran), extras)
+            if settings.tune_weights:
+                tuned = partial(with_tuned_weights, extras, finished, ran, kind, depth)
+                extras = additions.attempt("tuned_weights", tuned, extras)
+            noted: list[Fact] = []
+            noted = additions.attempt("task_warnings", partial(_warnings, task, lineup), noted)
+            chunks = embeddings.chunks or len(task.documents)
     return Outcome(
         lineup=lineup,
         task=task,
         chunks=chunks,
         contenders=tuple(contenders),
         baselines=baselines,
-        machine=afterwards,
+        machine=course.ended.machine if course.ended else before,
         started=started,
-        seconds=time.perf_counter() - start,
+        seconds=time.perf_counter() - start if asks or not course.ended else course.ended.seconds,
         warnings=(*noted, *additions.warnings),
         extras=extras,
         no_verdict=kind.no_verdict,
+        fingerprint=fingerprint,
+        command=draft.head.command,
+        draft=draft if settings.drafts else None,
     )
+
+
+def _open_draft(
+    lineup: Lineup, settings: Settings, fingerprint: str, started: datetime.datetime, before: Machine
+) -> Draft | None:
+    """The draft that this run goes on from, or a new one; None where nobody wants to keep it."""
+    drafts = settings.drafts
+    if drafts is None:
+        return None
+    head = head_of(lineup, fingerprint, before, settings.time_hosted)
+    draft = drafts.left(head.question, head.means) if drafts.resume else None
+    if draft is not None:
+        settings.notice(fact("resumed", draft=str(draft.folder), whole=draft.course.whole))
+    else:
+        head = msgspec.structs.replace(
+            head,
+            sample_documents=settings.sample_documents,
+            tune_weights=settings.tune_weights,
+            cache=str(settings.cache) if settings.cache else None,
+            vectors=[str(folder.resolve()) for folder in settings.vectors],
+            command=without_secrets(drafts.command),
+        )
+        draft = Draft(drafts.folder / f"{started:%Y%m%d-%H%M%S}-{safe_label(lineup.name)}{SUFFIX}", head)
+    drafts.opened.append(draft)
+    return draft
 
 
 def depth_of(lineup: Lineup, kind: TaskKind, task: Task) -> int:
@@ -189,28 +302,39 @@ def _closing(preparation: Preparation, embeddings: Embeddings) -> Iterator[Prepa
         embeddings.close()
 
 
-def _all_scored(preparation: Preparation, scorer: Scorer, rounds: int, settings: Settings) -> list[Scored | NotRun]:
-    """Files first, since they cost nothing and may be wrong; then everyone who has to be asked, in turns."""
-    done: dict[str, Scored | NotRun] = {}
-    for given in preparation.given():
-        done[given.contender.label] = attempt(given.contender, partial(scorer.read, given))
-    rows = preparation.all()
-    asked = [row for row in rows if isinstance(row, Prepared)]
-    done |= {row.contender.label: row for row in rows if isinstance(row, NotRun)}
-    for row in rows:
-        if not isinstance(row, Prepared):
-            scorer.skip(row.contender)
-    answers = take_turns(asked, scorer.task, scorer.kind, rounds, settings.progress)
-    with steps("scoring: contenders", len(asked)) as advance:
-        for prepared, answered in zip(asked, answers, strict=True):
-            contender = prepared.contender
-            if isinstance(answered, NotRun):
-                scorer.skip(contender)
-                done[contender.label] = answered
+def _score_all(
+    lineup: Lineup,
+    draft: Draft,
+    course: Course,
+    scorer: Scorer,
+    comparison: Comparison | None,
+    done: Mapping[str, Scored | NotRun],
+) -> list[Scored | NotRun]:
+    """Every row of the line-up from the draft; those that were asked here are held to exact search."""
+    scored = dict(done)
+    queries = [query.id for query in scorer.task.queries]
+    waiting = [row for row in lineup.contenders if row.label not in done]
+    with steps("scoring: contenders", len(waiting)) as advance:
+        for contender in waiting:
+            answered = draft.read(contender, queries, course)
+            if isinstance(answered, Answered):
+                compared = comparison.of(answered) if comparison else answered.compared or Compared(fault=UNCOMPARED)
+                whole = replace(answered, search=answered.search.beside(compared))
+                scored[contender.label] = (
+                    NotRun(contender, compared.failure)
+                    if compared.failure
+                    else attempt(contender, partial(scorer.score, whole))
+                )
             else:
-                done[contender.label] = attempt(contender, partial(scorer.score, answered))
+                scored[contender.label] = NotRun(contender, answered)
+                if comparison:
+                    comparison.skip(contender.label)
             advance(1)
-    return scorer.with_disagreements([done[row.contender.label] for row in rows])
+    for label, compared in (comparison.end() if comparison and course.sessions else {}).items():
+        row = scored[label]
+        if isinstance(row, Scored) and row.search:
+            scored[label] = replace(row, search=row.search.beside(compared))
+    return [scored[contender.label] for contender in lineup.contenders]
 
 
 def _warnings(task: Task, lineup: Lineup) -> list[Fact]:

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
 import numpy as np
-from bakeoff_providers.errors import InputError, StoreError
+from bakeoff_providers.errors import InputError
 
 from bakeoff.core.facts import Fact
-from bakeoff.core.figures import Loss
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
-from bakeoff.embedding.embed import Embedder
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores, join, oracle, random_expectation, score_queries
 from bakeoff.evaluation.validity import Validity
 from bakeoff.running.engines import Engine
-from bakeoff.running.stages import Answered, Embedding, Scored, Search, SecondStage
-from bakeoff.search.answer import Searcher
-from bakeoff.search.loss import Losses
-from bakeoff.systems.base import Given, NotRun, System
-from bakeoff.systems.reranked import RerankedSearcher
+from bakeoff.running.stages import Answered, Scored
+from bakeoff.systems.base import Given, NotRun
 from bakeoff.tasks.kinds.base import Answers, TaskKind
 
 
@@ -69,21 +63,11 @@ class Scorer:
     measures: Sequence[Measure]
     depth: int
     engine: Engine
-    embedding_of: Callable[[Embedder], Embedding]
-    contenders: Sequence[System] = ()  # that will be scored: the last row of a search lets it go
-    _losses: Losses = field(init=False)
     _validity: Validity | None = field(init=False)
-    _not_exact: set[str] = field(default_factory=set, init=False)  # rows whose store got caught, and those made of them
 
     def __post_init__(self) -> None:
-        rows = Counter[Hashable](row.searches for row in self.contenders)
-        object.__setattr__(self, "_losses", Losses(self.task, rows))
         dated = any(measure.reads_dates for measure in self.measures)
         object.__setattr__(self, "_validity", Validity.of(self.task) if dated else None)
-
-    def skip(self, contender: System) -> None:
-        """A contender that did not run: nothing is kept for it."""
-        self._losses.skip(contender.searches)
 
     def read(self, given: Given) -> Scored:
         """Answers from files have no rounds: the mean is over the seeds."""
@@ -100,40 +84,10 @@ class Scorer:
 
     def score(self, answered: Answered) -> Scored:
         """The mean of the rounds; they are equal unless the contender was not stable, and that is said."""
-        prepared, stable = answered.prepared, answered.stable
-        contender, searcher = prepared.contender, answered.prepared.searcher
-        loss = self._loss(contender, searcher, answered.retrieved)
+        contender, stable = answered.contender, answered.stable
         distinct = answered.rounds if stable is False else answered.rounds[:1]
         scores = [self._scored(Answers(contender, rankings, answered.retrieved)) for rankings in distinct]
-        search = Search(
-            prepared.build,
-            answered.timing,
-            None if prepared.embedder is None else self.embedding_of(prepared.embedder),
-            loss,
-            SecondStage.of(searcher) if isinstance(searcher, RerankedSearcher) else None,
-            searcher.short_lists(self.task.queries, answered.retrieved),
-        )
-        return Scored(contender, self._mean(scores), answered.rounds[0], answered.retrieved, stable, search)
-
-    def _loss(self, contender: System, searcher: Searcher, retrieved: Mapping[str, Ranking]) -> Loss | None:
-        """Raises for a store that is not what it claims to be, and for every row that is made of such a one."""
-        try:
-            if wrong := [label for label in contender.made_of if label in self._not_exact]:
-                raise StoreError(f"is made of {', '.join(wrong)}, whose store is not exact though it claims to be")
-            return self._losses.of(contender.searches, contender.label, searcher, retrieved)
-        except StoreError:
-            self._not_exact.add(contender.label)
-            raise
-
-    def with_disagreements(self, rows: Sequence[Scored | NotRun]) -> list[Scored | NotRun]:
-        """Exact rows over the same vectors that rank differently say so."""
-        unlike = self._losses.unlike
-        return [
-            replace(row, search=replace(row.search, unlike=unlike[row.contender.label]))
-            if isinstance(row, Scored) and row.search and row.contender.label in unlike
-            else row
-            for row in rows
-        ]
+        return Scored(contender, self._mean(scores), answered.rounds[0], answered.retrieved, stable, answered.search)
 
     def baselines(self) -> dict[str, Scores]:
         """The rows that no provider made: the ceiling and floor of every measure on this task, and the kind's own.

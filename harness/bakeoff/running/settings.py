@@ -11,6 +11,7 @@ from bakeoff.calls.retry import RetryPolicy
 from bakeoff.core.facts import Fact
 from bakeoff.core.progress import Progress, silent
 from bakeoff.lineup.entries import EngineEntry
+from bakeoff.running.draft import Drafts
 from bakeoff.systems.base import NotRun
 
 
@@ -32,6 +33,7 @@ class Settings:
     engine: EngineEntry | None = None  # instead of the line-up's
     graded: bool = True  # False where rankings are wanted and grades are not there yet
     recorded: bool = True  # False where no result is written, so that nobody reads which libraries there were
+    drafts: Drafts | None = None  # where what was measured is kept until its result is written; None: nowhere
     budget: Budget | None = None  # made of max_cost where none is given
 
     def __post_init__(self) -> None:

@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import msgspec
 from bakeoff_providers.base import ModelCard, Role
 
 from bakeoff.calls.paid import Usage
-from bakeoff.core.facts import Fact
+from bakeoff.core.facts import Fact, Failure
 from bakeoff.core.figures import Loss, Timing
 from bakeoff.core.ranking import Ranking
 from bakeoff.evaluation.score import Scores
 from bakeoff.search.loss import Unlike
-from bakeoff.systems.base import Build, Prepared, System
+from bakeoff.systems.base import Build, System
 from bakeoff.systems.reranked import RerankedSearcher
 from bakeoff.tasks.kinds.base import Reading
 
 Rankings = Mapping[str, Ranking]  # by query id
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A contender that answered every query in every round; `retrieved` is the first, before the kind's own stages."""
-
-    prepared: Prepared
-    rounds: Sequence[Rankings]  # one whose order is that of the first is the first
-    retrieved: Rankings
-    timing: Timing
-
-    @property
-    def stable(self) -> bool | None:
-        """Whether every round gave the same order; unknown after a single one."""
-        return all(one is self.rounds[0] for one in self.rounds) if len(self.rounds) > 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +55,16 @@ class SecondStage:
         return cls(usage, searcher.searches, usd, reranker.local)
 
 
+class Compared(msgspec.Struct, frozen=True, array_like=True, tag=7):
+    """A contender beside exact search over its vectors. `failure` costs its row, `fault` this comparison alone."""
+
+    loss: Loss | None = None
+    short: int = 0
+    unlike: Unlike | None = None
+    failure: Failure | None = None
+    fault: Fact | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Search:
     """What only a contender that was asked has."""
@@ -80,6 +76,29 @@ class Search:
     second_stage: SecondStage | None = None
     short: int = 0  # queries with shorter lists than there are documents for, where no loss can be known
     unlike: Unlike | None = None
+    not_compared: Fact | None = None  # why nothing is known of a loss, where that is not the row's own nature
+
+    def beside(self, compared: Compared) -> Search:
+        """With what exact search says of it."""
+        return replace(
+            self, loss=compared.loss, short=compared.short, unlike=compared.unlike, not_compared=compared.fault
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A contender that answered every query in every round; `retrieved` is the first, before the kind's own stages."""
+
+    contender: System
+    rounds: Sequence[Rankings]  # one whose order is that of the first is the first
+    retrieved: Rankings
+    search: Search
+    compared: Compared | None = None  # None until it was held to exact search
+
+    @property
+    def stable(self) -> bool | None:
+        """Whether every round gave the same order; unknown after a single one."""
+        return all(one is self.rounds[0] for one in self.rounds) if len(self.rounds) > 1 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from functools import partial
 
 from bakeoff.core.clock import WARM_UP
-from bakeoff.core.figures import CallTime, Timing
 from bakeoff.core.progress import Advance, Progress
-from bakeoff.core.ranking import PackedRankings
+from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query, Task
-from bakeoff.running.stages import Answered, Rankings
-from bakeoff.search.answer import Answer, Timed
+from bakeoff.running.draft import Draft, RowLog
+from bakeoff.search.answer import Answer
 from bakeoff.systems.base import NotRun, Prepared
 from bakeoff.systems.failures import adapter_work, attempt
 from bakeoff.tasks.kinds.base import TaskKind
@@ -19,90 +18,58 @@ from bakeoff.tasks.kinds.base import TaskKind
 STRIDE = 100  # queries between two looks at the progress, which is outside of what is timed
 
 
-class _Turns:
-    """One contender's answers while the rounds go on."""
+class Turns:
+    """One contender while the rounds go on: it was asked once, and is warm."""
 
     def __init__(self, prepared: Prepared, queries: Sequence[Query], kind: TaskKind) -> None:
         self.prepared, self.queries, self.kind = prepared, queries, kind
         with adapter_work():
-            self._cold = prepared.searcher.ask(queries[0])
+            self.cold = prepared.searcher.ask(queries[0])
             for _ in range(WARM_UP):
                 prepared.searcher.ask(queries[0])
             prepared.searcher.prefetch(queries)
-        self._rounds: list[PackedRankings] = []
-        self._retrieved: Rankings = {}
-        self._embed_ns: list[int] = []
-        self._search_ns: list[int] = []
-        self._total_ns: list[int] = []
-        self._rerank_ns: list[int] = []
-        self._kept_embed: list[CallTime] = []
-        self._kept_rerank: list[CallTime] = []
-        self._kept_total_ns: list[int] = []
 
-    def answer_all(self, number: int, advance: Advance) -> None:
-        """One round."""
-        self.prepared.searcher.begin_round(number)
-        retrieved = PackedRankings()
-        refined = PackedRankings() if self.kind.refines else retrieved
-        for done, query in enumerate(self.queries, start=1):
-            with adapter_work():
-                answer = self.prepared.searcher.ask(query)
-            self._note(answer)
-            if done % STRIDE == 0:
+    def answer_all(self, number: int, advance: Advance, log: RowLog | None) -> NotRun | None:
+        """One round. Each answer is written outside of what is timed."""
+        contender = self.prepared.contender
+        if failed := attempt(contender, partial(self.prepared.searcher.begin_round, number)):
+            return failed
+        for place, query in enumerate(self.queries):
+            answered = attempt(contender, partial(self._ask, query))
+            if isinstance(answered, NotRun):
+                return answered
+            if log is not None:
+                log.add(number, place, *answered)
+            if (place + 1) % STRIDE == 0:
                 advance(STRIDE)
-            retrieved.add(query.id, answer.ranking)
-            if refined is not retrieved:
-                refined.add(query.id, self.kind.refine(query, answer.ranking))
         advance(len(self.queries) % STRIDE)
-        self._retrieved = self._retrieved or retrieved
-        first = self._rounds[0] if self._rounds else refined
-        self._rounds.append(first if first.same_order(refined) else refined)  # a round like the first is kept once
+        return None
 
-    def _note(self, answer: Answer) -> None:
-        """A total is only known where all of the work was timed."""
-        self._search_ns.append(answer.search_ns)
-        if answer.embed_ns is not None:
-            self._embed_ns.append(answer.embed_ns)
-        if answer.rerank_ns is not None:
-            self._rerank_ns.append(answer.rerank_ns)
-        if answer.kept_embed is not None:
-            self._kept_embed.append(answer.kept_embed)
-        if answer.kept_rerank is not None:
-            self._kept_rerank.append(answer.kept_rerank)
-        if answer.timed is Timed.NOW:
-            self._total_ns.append(answer.total_ns)
-        elif answer.timed is Timed.EARLIER:
-            self._kept_total_ns.append(answer.total_ns)
+    def _ask(self, query: Query) -> tuple[Answer, Ranking]:
+        with adapter_work():
+            answer = self.prepared.searcher.ask(query)
+        return answer, self.kind.refine(query, answer.ranking) if self.kind.refines else answer.ranking
 
-    def finished(self) -> Answered:
-        """All rounds."""
-        timing = Timing(
-            embed_ns=self._embed_ns,
-            search_ns=self._search_ns,
-            total_ns=self._total_ns,
-            rerank_ns=self._rerank_ns,
-            cold_embed_ns=self._cold.embed_ns,
-            cold_search_ns=self._cold.search_ns,
-            kept_embed=self._kept_embed,
-            kept_rerank=self._kept_rerank,
-            kept_total_ns=self._kept_total_ns,
-        )
-        return Answered(self.prepared, self._rounds, self._retrieved, timing)
+
+def warm_up(prepared: Sequence[Prepared], task: Task, kind: TaskKind) -> list[Turns | NotRun]:
+    """Every contender after its cold call, in the order given."""
+    return [attempt(row.contender, partial(Turns, row, task.queries, kind)) for row in prepared]
 
 
 def take_turns(
-    prepared: Sequence[Prepared], task: Task, kind: TaskKind, rounds: int, progress: Progress
-) -> list[Answered | NotRun]:
-    """Every contender's answers, in the order given; one that fails on the way has none."""
-    with progress("queries", len(prepared) * rounds * len(task.queries)) as advance:
-        turns: list[_Turns | NotRun] = [
-            attempt(row.contender, partial(_Turns, row, task.queries, kind)) for row in prepared
-        ]
+    turns: Sequence[Turns | NotRun], queries: int, rounds: int, progress: Progress, draft: Draft | None = None
+) -> list[Turns | NotRun]:
+    """All rounds; a contender that fails on the way is asked no more. Without a draft, no answer is kept."""
+    rows = list(turns)
+    with progress("queries", len(rows) * rounds * queries) as advance:
         for number in range(rounds):
-            for place, row in enumerate(turns):
-                if isinstance(row, _Turns):
-                    failed = attempt(row.prepared.contender, partial(row.answer_all, number, advance))
-                    turns[place] = failed or row
-                else:
-                    advance(len(task.queries))
-    return [row if isinstance(row, NotRun) else row.finished() for row in turns]
+            for place, row in enumerate(rows):
+                if isinstance(row, NotRun):
+                    advance(queries)
+                    continue
+                label = row.prepared.contender.label
+                failed = row.answer_all(number, advance, draft.row(label, queries) if draft else None)
+                rows[place] = failed or row
+                if draft and not failed:
+                    draft.end_round(label, number)
+    return rows

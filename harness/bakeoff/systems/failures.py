@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from typing import Literal, TypeVar
 
+import numpy as np
 from bakeoff_providers.errors import BakeoffError, InputError, Lack, Unavailable
 from bakeoff_providers.secrets import scrub, without_secrets
 from bakeoff_providers.stopping import ends_run
@@ -28,9 +29,10 @@ class AdapterFailed(BakeoffError):
 
 @contextmanager
 def adapter_work() -> Iterator[None]:
-    """Wraps calls into adapters: any exception becomes a row's reason."""
+    """Around calls into adapters: whatever they raise becomes the reason of a row, and `np.seterr` ends with them."""
     try:
-        yield
+        with np.errstate():
+            yield
     except InputError as error:
         raise AdapterFailed(reason_of(error)) from error
     except BakeoffError:
@@ -42,11 +44,12 @@ def adapter_work() -> Iterator[None]:
 
 
 def attempt(contender: System, step: Callable[[], T]) -> T | NotRun:
-    """The value of a step, or the contender as not run."""
+    """The value of a step, or the contender as not run. Working folder and `np.seterr` are as before it."""
     try:
-        return step()
+        with np.errstate(), chdir("."):
+            return step()
     except BaseException as error:
-        if ends_run(error):
+        if ends_run(error) and not isinstance(error, GeneratorExit):  # no generator of ours is closed from here
             raise
         log.warning("%s: not run", contender.label, exc_info=error)
         return NotRun(contender, failure_of(error))
@@ -102,7 +105,8 @@ def _safe(value: str | Sequence[str]) -> str | list[str]:
 
 Part = Literal[
     "kind_tables", "second_stages", "tuned_weights", "task_warnings", "possible_winners", "unjudged",
-    "breakdowns", "trec_commands",
+    "breakdowns", "trec_commands", "baselines", "verdict", "figures", "titles", "details",
+    "all_scores", "index_loss", "looks",
 ]  # fmt: skip
 
 

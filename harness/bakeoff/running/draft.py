@@ -1,0 +1,525 @@
+"""What a run measured, on disk as it arrives: results are made from a draft, by whoever finishes it.
+
+One log holds the course of the run, and one for each contender its answers. Records are only appended; one that a kill
+has torn ends what is read. The process that writes holds a lock on the folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import struct
+import time
+import zlib
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.files import is_at, try_lock, writing
+
+from bakeoff.core.facts import Failure
+from bakeoff.core.figures import CallTime, Timing
+from bakeoff.core.files import read_json, write_json
+from bakeoff.core.machine import Machine
+from bakeoff.core.paths import DRAFT_HEAD
+from bakeoff.core.ranking import PackedRankings, Ranking
+from bakeoff.core.task import Judgments
+from bakeoff.lineup.lineup import Lineup
+from bakeoff.running.stages import Answered, Compared, Embedding, Search, SecondStage
+from bakeoff.search.answer import Answer, Timed
+from bakeoff.systems.base import Build, System
+
+SUFFIX = ".draft"
+COURSE, JUDGMENTS, ANSWERS = "course.log", "judgments.json", "answers"
+FLUSH = 0.2  # seconds of answers that a kill may cost
+_FRAME = struct.Struct("<II")  # length and CRC-32 of the record that follows
+_OWN_CODE = re.compile(r"file:([^:]+)")
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """Which run this is, and where its line-up can be read again.
+
+    `question` is equal where the same rows are asked about the same task, `means` where they are asked by the same
+    code. Both are hashes.
+    """
+
+    name: str
+    file: str = ""
+    question: str = ""
+    means: str = ""
+    labels: list[str] = []
+    rounds: int = 1
+    overrides: dict[str, Any] = {}
+    baseline: str = ""
+    equivalent_within: float | None = None
+    sample_documents: int | None = None
+    tune_weights: bool = False
+    cache: str | None = None
+    vectors: list[str] = []
+    command: str = ""
+
+
+class _Session(msgspec.Struct, array_like=True, tag=1):
+    """A process began to ask."""
+
+    started: str
+    machine: Machine
+
+
+class _Round(msgspec.Struct, array_like=True, tag=2):
+    """A contender answered every query once."""
+
+    session: int
+    label: str
+    number: int
+
+
+class _Failed(msgspec.Struct, array_like=True, tag=3):
+    session: int
+    label: str
+    failure: Failure
+
+
+class _Ended(msgspec.Struct, array_like=True, tag=4):
+    """All rounds are over: nobody has to be asked any more."""
+
+    session: int
+    machine: Machine
+    seconds: float
+
+
+class _Packed(msgspec.Struct, array_like=True):
+    """A ranking, its documents as numbers; `names` are those that got a number here."""
+
+    names: list[str]
+    documents: bytes
+    scores: bytes
+    matched: int | None
+
+
+class _Asked(msgspec.Struct, array_like=True, tag=5):
+    """One answer. No ranking where the order is that of the first round, or where an earlier process recorded it."""
+
+    session: int
+    round: int
+    query: int
+    search_ns: int
+    embed_ns: int | None
+    rerank_ns: int | None
+    total_ns: int
+    timed: int
+    kept_embed: CallTime | None
+    kept_rerank: CallTime | None
+    ranking: _Packed | None = None
+    retrieved: _Packed | None = None  # where the kind of task has stages of its own behind the search
+
+
+class _Searched(msgspec.Struct, array_like=True, tag=6):
+    """What a contender took so far: written before its first round and after its last."""
+
+    session: int
+    build: Build
+    cold_embed_ns: int | None
+    cold_search_ns: int | None
+    embedding: Embedding | None
+    second_stage: SecondStage | None
+
+
+class _Whole(msgspec.Struct, array_like=True, tag=8):
+    """Every contender was held to exact search: nothing is left to measure."""
+
+
+_Course = _Session | _Round | _Failed | _Ended | _Whole
+_Row = _Asked | _Searched | Compared
+_COURSE = msgspec.msgpack.Decoder(_Course)
+_ROW = msgspec.msgpack.Decoder(_Row)
+
+
+class _Log:
+    """Appends records to a file, behind the last whole one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._encode = path, msgspec.msgpack.Encoder().encode
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("ab")
+            self._file.truncate(sum(_FRAME.size + len(record) for record in _records(path)))
+        self._flushed = time.monotonic()
+
+    def append(self, record: _Course | _Row) -> None:
+        content = self._encode(record)
+        with writing(self.path):
+            self._file.write(_FRAME.pack(len(content), zlib.crc32(content)) + content)
+        if time.monotonic() - self._flushed > FLUSH:
+            self.flush()
+
+    def flush(self, *, to_disk: bool = False) -> None:
+        with writing(self.path):
+            self._file.flush()
+            if to_disk:
+                os.fsync(self._file.fileno())
+        self._flushed = time.monotonic()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _records(path: Path) -> Iterator[bytes]:
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        left = os.fstat(file.fileno()).st_size
+        while len(frame := file.read(_FRAME.size)) == _FRAME.size:
+            length, checksum = _FRAME.unpack(frame)
+            left -= _FRAME.size + length
+            if left < 0 or zlib.crc32(content := file.read(length)) != checksum:
+                return
+            yield content
+
+
+class RowLog:
+    """The answers of one contender, written as they arrive.
+
+    What an earlier process recorded is known: a ranking is written once.
+    """
+
+    def __init__(self, path: Path, session: int, queries: int) -> None:
+        self._session, self._queries = session, queries
+        self._numbers: dict[str, int] = {}
+        self._orders = array("q", bytes(8 * queries))  # hashes of the first round's ids
+        self._known: dict[int, bytearray] = defaultdict(lambda: bytearray(queries))
+        names: list[str] = []
+        for record in map(_ROW.decode, _records(path)):
+            if isinstance(record, _Asked):
+                self._known[record.round][record.query] = True
+                for packed in (record.retrieved, record.ranking):
+                    if packed is not None:
+                        names += packed.names
+                if record.round == 0 and record.ranking is not None:
+                    self._orders[record.query] = hash(_unpack(record.ranking, names).ids)
+        self._numbers = {name: number for number, name in enumerate(names)}
+        self._log = _Log(path)
+
+    def begin(self, build: Build, cold: Answer, embedding: Embedding | None, second: SecondStage | None) -> None:
+        """Before the first round."""
+        self._began = build, cold.embed_ns, cold.search_ns
+        self._log.append(_Searched(self._session, *self._began, embedding, second))
+
+    def add(self, number: int, query: int, answer: Answer, refined: Ranking) -> None:
+        """One answer of a round; `refined` is the ranking after the kind's own stages."""
+        record = _Asked(
+            self._session, number, query, answer.search_ns, answer.embed_ns, answer.rerank_ns, answer.total_ns,
+            answer.timed, answer.kept_embed, answer.kept_rerank,
+        )  # fmt: skip
+        known = self._known[number]
+        if not known[query]:
+            known[query] = True
+            order = hash(refined.ids)
+            if number == 0:
+                self._orders[query] = order
+                if refined is not answer.ranking:
+                    record.retrieved = self._pack(answer.ranking)
+            if number == 0 or order != self._orders[query]:
+                record.ranking = self._pack(refined)
+        self._log.append(record)
+
+    def end(self, embedding: Embedding | None, second: SecondStage | None) -> None:
+        """After the last round."""
+        self._log.append(_Searched(self._session, *self._began, embedding, second))
+        self._log.flush(to_disk=True)
+
+    def compare(self, compared: Compared) -> None:
+        """What exact search says; of several records the last one holds."""
+        self._log.append(compared)
+        self._log.flush()
+
+    def flush(self) -> None:
+        """Whatever a reader of the course is told is there."""
+        self._log.flush()
+
+    def close(self) -> None:
+        """Nothing more is written."""
+        self._log.close()
+
+    def _pack(self, ranking: Ranking) -> _Packed:
+        numbers, before = self._numbers, len(self._numbers)
+        documents = array("i", [numbers.setdefault(name, len(numbers)) for name in ranking.ids])
+        names = [name for name in ranking.ids if numbers[name] >= before] if len(numbers) > before else []
+        return _Packed(names, documents.tobytes(), array("d", ranking.scores).tobytes(), ranking.matched)
+
+
+def _unpack(packed: _Packed, names: Sequence[str]) -> Ranking:
+    documents, scores = array("i", packed.documents), array("d", packed.scores)
+    return Ranking(tuple(names[number] for number in documents), tuple(scores), packed.matched)
+
+
+@dataclass(slots=True)
+class Course:
+    """What the log of a run says: who answered how often, and who failed, by process."""
+
+    sessions: list[_Session] = field(default_factory=list)
+    rounds: dict[str, dict[int, int]] = field(default_factory=dict)  # by label and process: whole rounds
+    failed: dict[str, tuple[int, Failure]] = field(default_factory=dict)
+    ended: _Ended | None = None
+    whole: bool = False  # nothing is left to measure
+
+    @classmethod
+    def read(cls, path: Path) -> Course:
+        """As far as it got."""
+        course = cls()
+        for record in map(_COURSE.decode, _records(path)):
+            match record:
+                case _Session():
+                    course.sessions.append(record)
+                case _Round():
+                    course.rounds.setdefault(record.label, {})[record.session] = record.number + 1
+                case _Failed():
+                    course.failed[record.label] = record.session, record.failure
+                case _Ended():
+                    course.ended = record
+                case _Whole():
+                    course.whole = True
+        return course
+
+    @property
+    def timed(self) -> int:
+        """The process whose times count, for all rows: the one that timed the most rows, of several the last."""
+        rows = [sum(session in whole for whole in self.rounds.values()) for session in range(len(self.sessions))]
+        return max(range(len(rows)), key=lambda session: (rows[session], session), default=0)
+
+
+class Draft:
+    """The folder of one run. It is made when the first answer is to be written."""
+
+    def __init__(self, folder: Path, head: Head) -> None:
+        self.folder, self.head = folder, head
+        self._lock: int | None = None
+        self._course: _Log | None = None
+        self._session = 0
+        self._rows: dict[str, RowLog] = {}
+
+    @classmethod
+    def open(cls, folder: Path) -> Draft:
+        """One that somebody left; raises where its process is still alive."""
+        draft = cls(folder, read_json(folder / DRAFT_HEAD, Head))
+        draft._lock = os.open(folder, os.O_RDONLY)
+        if try_lock(draft._lock) is False:
+            draft.close()
+            raise InputError("a run is writing this draft", file=folder, remedy="wait until it ends, or interrupt it")
+        if not is_at(draft._lock, folder):
+            draft.close()
+            raise InputError("is gone: another command finished it", file=folder, remedy="look beside it")
+        return draft
+
+    @property
+    def course(self) -> Course:
+        """What happened so far."""
+        return Course.read(self.folder / COURSE)
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether a contender answered every query."""
+        return bool(self.course.rounds)
+
+    def judgments(self) -> Judgments | None:
+        """What the run took for relevant; None before anything was asked."""
+        path = self.folder / JUDGMENTS
+        return read_json(path, dict[str, dict[str, int]]) if path.exists() else None
+
+    def begin(self, started: str, machine: Machine, judgments: Judgments) -> None:
+        """A process begins to ask."""
+        with writing(self.folder):
+            if self._lock is None:
+                while self.folder.exists():  # another run of this second
+                    self.folder = self.folder.with_name(f"{self.folder.stem}-2{SUFFIX}")
+                self.folder.mkdir(parents=True)
+                self._lock = os.open(self.folder, os.O_RDONLY)
+                try_lock(self._lock)
+        write_json(self.folder / DRAFT_HEAD, self.head)
+        write_json(self.folder / JUDGMENTS, judgments)
+        self._session = len(self.course.sessions)
+        self._note(_Session(started, machine))
+
+    def row(self, label: str, queries: int) -> RowLog:
+        """Where this contender's answers go."""
+        if label not in self._rows:
+            self._rows[label] = RowLog(self._answers(label), self._session, queries)
+        return self._rows[label]
+
+    def end_round(self, label: str, number: int) -> None:
+        """A contender answered every query of a round."""
+        self._rows[label].flush()
+        self._note(_Round(self._session, label, number))
+
+    def fail(self, label: str, failure: Failure) -> None:
+        """A contender could not be asked to the end."""
+        self._note(_Failed(self._session, label, failure))
+
+    def end(self, machine: Machine, seconds: float) -> None:
+        """All rounds are over, and on disk."""
+        self._note(_Ended(self._session, machine, seconds), to_disk=True)
+
+    def complete(self) -> None:
+        """Nothing is left to measure."""
+        self._note(_Whole(), to_disk=True)
+
+    def close(self) -> None:
+        """Leaves it as it is, to whoever finishes it."""
+        for log in (*self._rows.values(), *([self._course] if self._course else ())):
+            log.close()
+        if self._lock is not None:
+            os.close(self._lock)
+        self._rows, self._course, self._lock = {}, None, None
+
+    def remove(self) -> None:
+        """Its result is written, or it holds nothing."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.close()
+
+    def read(self, contender: System, queries: Sequence[str], course: Course) -> Answered | Failure:
+        """The contender's answers, or why it has none."""
+        session, failure = course.failed.get(contender.label, (-1, None))
+        if failure is not None and session == len(course.sessions) - 1:
+            return failure
+        rounds = course.rounds.get(contender.label, {})
+        reading = _Reading(self._answers(contender.label), course.timed, queries, rounds)
+        took = reading.searched
+        if not rounds or took is None or len(reading.first) < len(queries):
+            return Failure(kind="failed", error="Interrupted", text="the run ended before it had answered every query")
+        search = Search(took.build, reading.timing, took.embedding, second_stage=took.second_stage)
+        retrieved = reading.retrieved or reading.first
+        return Answered(contender, reading.rounds, retrieved, search, reading.compared)
+
+    def _answers(self, label: str) -> Path:
+        return self.folder / ANSWERS / f"{label}.log"
+
+    def _note(self, record: _Course, *, to_disk: bool = False) -> None:
+        if self._course is None:
+            self._course = _Log(self.folder / COURSE)
+        self._course.append(record)
+        self._course.flush(to_disk=to_disk)
+
+
+class _Reading:
+    """One contender's log: rankings of all processes, times of one."""
+
+    def __init__(self, path: Path, session: int, queries: Sequence[str], whole: Mapping[int, int]) -> None:
+        self.whole, timed = max(whole.values(), default=0), whole.get(session, 0)
+        self.first, self.retrieved = PackedRankings(), PackedRankings()
+        self.timing = Timing()
+        self.searched: _Searched | None = None
+        self.compared: Compared | None = None
+        self._differing: dict[int, PackedRankings] = defaultdict(PackedRankings)
+        names: list[str] = []
+        for record in map(_ROW.decode, _records(path)):
+            match record:
+                case Compared():
+                    self.compared = record
+                case _Searched():
+                    if record.session == session or self.searched is None or self.searched.session != session:
+                        self.searched = record
+                case _Asked():
+                    for packed, rankings in (
+                        (record.retrieved, self.retrieved),
+                        (record.ranking, self._differing[record.round] if record.round else self.first),
+                    ):
+                        if packed is not None:
+                            names += packed.names
+                            rankings.add(queries[record.query], _unpack(packed, names))
+                    if record.session == session and record.round < timed:
+                        _note(record, self.timing)
+        if timed and self.searched is not None:
+            self.timing.cold_embed_ns = self.searched.cold_embed_ns
+            self.timing.cold_search_ns = self.searched.cold_search_ns
+
+    @property
+    def rounds(self) -> list[Mapping[str, Ranking]]:
+        """A round whose order is that of the first is the first."""
+        return [self._round(number) for number in range(self.whole)]
+
+    def _round(self, number: int) -> PackedRankings:
+        differing = self._differing.get(number) if number else None
+        if not differing:
+            return self.first
+        rankings = PackedRankings()
+        for query, ranking in self.first.items():
+            rankings.add(query, differing.get(query, ranking))
+        return rankings
+
+
+def _note(record: _Asked, timing: Timing) -> None:
+    """A total is only known where all of the work was timed."""
+    timing.search_ns.append(record.search_ns)
+    if record.embed_ns is not None:
+        timing.embed_ns.append(record.embed_ns)
+    if record.rerank_ns is not None:
+        timing.rerank_ns.append(record.rerank_ns)
+    if record.kept_embed is not None:
+        timing.kept_embed.append(record.kept_embed)
+    if record.kept_rerank is not None:
+        timing.kept_rerank.append(record.kept_rerank)
+    if record.timed == Timed.NOW:
+        timing.total_ns.append(record.total_ns)
+    elif record.timed == Timed.EARLIER:
+        timing.kept_total_ns.append(record.total_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Drafts:
+    """Where a command keeps the drafts of its results; `resume` takes up one that was left there.
+
+    `opened` are those of this process.
+    """
+
+    folder: Path
+    command: str = ""
+    resume: bool = True
+    opened: list[Draft] = field(default_factory=list, compare=False)
+
+    def left(self, question: str, means: str) -> Draft | None:
+        """A draft of the same run, if there is one; drafts of killed runs that hold no answer are removed.
+
+        Where everybody was asked, it does not matter by which code.
+        """
+        for folder in sorted(self.folder.glob(f"*{SUFFIX}"), reverse=True):
+            try:
+                draft = Draft.open(folder)
+            except InputError:  # being written, or none
+                continue
+            if not draft.has_rows:
+                draft.remove()
+            elif draft.head.question == question and (draft.head.means == means or draft.course.ended):
+                return draft
+            else:
+                draft.close()
+        return None
+
+
+def head_of(lineup: Lineup, fingerprint: str, machine: Machine, time_hosted: int) -> Head:
+    """Of a run that is about to begin."""
+    described, own = lineup.to_dict(), hashlib.sha256()
+    for name in sorted(set(_OWN_CODE.findall(str(described)))):
+        if (code := lineup.folder / name).is_file():
+            own.update(code.read_bytes())
+    return Head(
+        name=lineup.name,
+        file=str((lineup.folder / lineup.file).resolve()) if lineup.file else "",
+        question=_hash([described, fingerprint]),
+        means=_hash([machine.versions, own.hexdigest(), time_hosted]),
+        labels=[contender.label for contender in lineup.contenders],
+        rounds=lineup.rounds,
+        overrides=lineup.overrides,
+        baseline=lineup.baseline,
+        equivalent_within=lineup.equivalent_within,
+    )
+
+
+def _hash(content: object) -> str:
+    return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()

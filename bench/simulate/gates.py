@@ -86,5 +86,5 @@ def finds(world: World, sets: int, contenders: int = 1) -> Line:
             ]
             found.append(holm(p)[0] <= ALPHA)
         rates.append(float(np.mean(found)) if found else float("nan"))
-    claim, promised = "a drop that the gate says it finds is found", {"at_least": 0.7, "at_most": 0.9}
-    return Line(claim, f"{world.name}, {contenders} changed", 2, QUERIES, rates, sets, **promised)
+    claim = "a drop that the gate says it finds is found"
+    return Line(claim, f"{world.name}, {contenders} changed", 2, QUERIES, rates, sets, at_least=0.7, at_most=0.9)

@@ -17,7 +17,7 @@ from bakeoff.embedding.chunking import ContenderChunking, contender_chunks
 from bakeoff.embedding.preflight import too_long
 from bakeoff.lineup.from_python import lineup_of
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.report.verdict_words import further_sentences
+from bakeoff.report.further_words import further_sentences
 from bakeoff.results.summary import summarise
 from bakeoff.running.runner import Settings, run
 from bakeoff.running.stages import Scored

@@ -237,7 +237,8 @@ def test_clusters_by_traffic_leave_strata_alone() -> None:
     names = [str(at // 2) for at in range(40)]
     by_need = averaging_of(drawn, 42, names)
     assert by_need.weights is not None
-    assert (by_need.mean(values), by_need.clusters) == (pytest.approx(values.mean()), 20)
+    assert by_need.mean(values) == pytest.approx(values.mean())
+    assert by_need.clusters == 20
     assert by_need.linear(values) == pytest.approx(values.reshape(20, 2).mean(axis=1))
     whole = [Drawn(weight=1 / 40, stratum="all", of=40)] * 40
     assert not averaging_of(whole, 42, names).has_error

@@ -327,8 +327,8 @@ def _query(item: str, content: str | Mapping[str, Any]) -> Query:
     if isinstance(content, str):
         return Query(id=item, text=content)
     day = parse_day(content.get(AS_OF), f"query {item!r}: {AS_OF}")
-    named = {key: str(content.get(key) or "") for key in ("category", "cluster")}
-    return Query(id=item, text=str(content["text"]), as_of=day, **named)
+    category, cluster = (str(content.get(key) or "") for key in ("category", "cluster"))
+    return Query(id=item, text=str(content["text"]), category=category, as_of=day, cluster=cluster)
 
 
 def _day(query: Query) -> tuple[str, str] | None:

@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 
 from bakeoff.core.printable import inert, markdown_table, section_lines
+from bakeoff.report.further_words import further_sentences
 from bakeoff.report.matrix import Cell, keys, matrix
 from bakeoff.report.notes import headline, notes, when_and_where
 from bakeoff.report.sections import text_table
-from bakeoff.report.verdict_words import advice, further_sentences, verdict_sentences
+from bakeoff.report.verdict_words import advice, verdict_sentences
 from bakeoff.results.columns import matrix_table
 from bakeoff.results.schema import Summary
 

@@ -14,12 +14,13 @@ from bakeoff.lineup.lineup import lineup_text
 from bakeoff.report import plots
 from bakeoff.report.charts import Chart, available, colours, shapes
 from bakeoff.report.frame import Head, document
+from bakeoff.report.further_words import further_sentences
 from bakeoff.report.groups import name_without_store
 from bakeoff.report.matrix import Bar, keys, matrix
 from bakeoff.report.notes import Note, notes
 from bakeoff.report.page_data import LIMITS, payload, shown_contenders
 from bakeoff.report.sections import text_table
-from bakeoff.report.verdict_words import Findings, further_sentences, pick_lines, verdict_sentences
+from bakeoff.report.verdict_words import Findings, pick_lines, verdict_sentences
 from bakeoff.report.words import WEIGHTED, price_words
 from bakeoff.results.schema import Cost, Detailed, Latency, Row, Summary
 

@@ -8,11 +8,12 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
+from bakeoff.report.further_words import further_sentences
 from bakeoff.report.grid import Figures, Grid, Prose
 from bakeoff.report.matrix import Matrix, keys, matrix
 from bakeoff.report.notes import headline, notes
 from bakeoff.report.sections import TextTable, text_table
-from bakeoff.report.verdict_words import advice, further_sentences, verdict_sentences
+from bakeoff.report.verdict_words import advice, verdict_sentences
 from bakeoff.results.columns import COST, MODEL, STORE, TOTAL, Column
 from bakeoff.results.schema import Summary
 

@@ -113,7 +113,7 @@ def parts_of(values: Values, strata: Strata) -> list[Part]:
     parts = []
     for at in inside:
         place = units_of(strata)[at]
-        shares = np.bincount(place, strata.weights[at])
+        shares: Values = np.bincount(place, strata.weights[at]).astype(np.float64)
         sums = np.bincount(place, strata.weights[at] * values[at])
         parts.append(Part(sums[shares > 0] / shares[shares > 0], shares[shares > 0]))
     return parts

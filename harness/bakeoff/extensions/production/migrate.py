@@ -192,11 +192,11 @@ def plan(
     measure: Measure,
     documents: int,
     averaging: Averaging = PerQuery(),
-    gap: float = STOP_WITHIN,
+    matters: float = STOP_WITHIN,
 ) -> Check:
     """Every way against what there is, and a recommendation; 1 where the new model is worse.
 
-    Where nothing is shown, it says how many queries a `gap` takes that matters.
+    Where nothing is shown, it says how many queries a gap takes that `matters`.
 
     Means and tests are per query asked where the task's queries were drawn from a log.
     """
@@ -217,7 +217,7 @@ def plan(
             name = "p" if way.key == "new" else "p (Holm)"
             gap = f" ({difference_text(pair, measure)}, {name} = {pair.p_holm:.2g})"
         said.append(f"{way.about}: {means[way.key]:.4f}{gap}{_costs(way.cost)}.")
-    said += recommendation({way.key: way for way in ways}, means, against, labels, averaging, gap)
+    said += recommendation({way.key: way for way in ways}, means, against, labels, averaging, matters)
     figures = {
         "old": labels[0],
         "new": labels[1],
@@ -249,7 +249,7 @@ def recommendation(
     against: Mapping[str, PairedDifference],
     labels: tuple[str, str],
     averaging: Averaging,
-    gap_that_matters: float,
+    matters: float,
 ) -> list[str]:
     """Whether to change at all, then how: what may be served on the way, and what must not."""
     new = against["new"]
@@ -257,7 +257,7 @@ def recommendation(
         return [
             *_gains(ways, against),
             f"Do not switch to {labels[1]} alone: this task does not show that it is better or worse."
-            f"{_queries_it_takes(ways, averaging, gap_that_matters)}",
+            f"{_queries_it_takes(ways, averaging, matters)}",
         ]
     if new.difference < 0:
         return [*_gains(ways, against), f"Do not switch to {labels[1]} alone: it is worse on this task."]

@@ -134,6 +134,8 @@ def _name(measure: Measure, depth: int) -> str | None:
 
 
 TITLE_LENGTH = 90
+TEXT_LENGTH = 600  # of a document's text, for those who read what was returned
+TEXT_PLACES = 10  # of each ranking whose documents can be read, beside those that are relevant
 DETAILED_QUERIES = 10_000  # beyond this a reader needs a program, and the runs hold everything
 
 
@@ -235,6 +237,7 @@ def _possible_winners(outcome: Outcome, averaging: Averaging) -> list[PossibleWi
 def detail(outcome: Outcome) -> Detailed:
     """`detailed_results.json`: every query of every contender, raw samples included."""
     task = outcome.task
+    titles, texts = _documents(outcome)
     return Detailed(
         queries={
             query.id: QueryInfo(
@@ -246,7 +249,7 @@ def detail(outcome: Outcome) -> Detailed:
             )
             for query in task.queries[:DETAILED_QUERIES]
         },
-        titles=_titles(outcome),
+        titles=titles,
         contenders=[
             ContenderResult(
                 label=row.contender.label,
@@ -259,6 +262,7 @@ def detail(outcome: Outcome) -> Detailed:
             name: {str(measure): values[:DETAILED_QUERIES].tolist() for measure, values in scores.items()}
             for name, scores in outcome.baselines.items()
         },
+        texts=texts,
     )
 
 
@@ -277,29 +281,42 @@ def all_scores(outcome: Outcome) -> AllScores | None:
     return AllScores(asked, {label: np.stack(columns, axis=1) for label, columns in tables.items()})
 
 
-def _titles(outcome: Outcome) -> dict[str, str]:
-    """Of the documents in a ranking or a judgment of the queries that are shown; the others may be millions."""
+def _documents(outcome: Outcome) -> tuple[dict[str, str], dict[str, str]]:
+    """Titles of the documents in a ranking or a judgment of the queries that are shown; the others may be millions.
+
+    The beginning of the text as well of those that come first or are relevant.
+    """
     task = outcome.task
-    shown: set[str] = set()
+    named: set[str] = set()
+    read: set[str] = set()
     for query in task.queries[:DETAILED_QUERIES]:
-        shown.update(task.judgments.get(query.id, {}))
+        grades = task.judgments.get(query.id, {})
+        named.update(grades)
+        read.update(document for document, grade in grades.items() if grade >= task.rel)
         for row in outcome.ran:
             if query.id in row.rankings:
-                shown.update(row.rankings[query.id].ids)
-    places = [place for place, name in enumerate(document_ids(task.documents)) if name in shown]
-    titles = {}
+                named.update(row.rankings[query.id].ids)
+                read.update(row.rankings[query.id].ids[:TEXT_PLACES])
+    places = [place for place, name in enumerate(document_ids(task.documents)) if name in named]
+    titles, texts = {}, {}
     with steps("titles", len(places)) as advance:
         for place in places:
             document = task.documents[place]
             titles[document.id] = _title(document)
+            if document.id in read and (text := _beginning(document.text, TEXT_LENGTH)):
+                texts[document.id] = text
             advance(1)
-    return titles
+    return titles, texts
 
 
 def _title(document: Document) -> str:
     """What reports call a document: the beginning of its text where it has no title."""
-    text = " ".join(document.text[: 4 * TITLE_LENGTH].split())
-    return document.title or (text if len(text) <= TITLE_LENGTH else f"{text[:TITLE_LENGTH].rstrip()} …")
+    return document.title or _beginning(document.text, TITLE_LENGTH)
+
+
+def _beginning(text: str, length: int) -> str:
+    text = " ".join(text[: 4 * length].split())
+    return text if len(text) <= length else f"{text[: length + 1].rpartition(' ')[0] or text[:length]} …"
 
 
 def _query_results(row: Scored, task: Task) -> dict[str, QueryResult]:

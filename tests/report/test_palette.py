@@ -6,8 +6,10 @@ import itertools
 
 import numpy as np
 import pytest
-from bakeoff.report.charts import DARK, HUES, LIGHT, hues
+from bakeoff.report.charts import DARK, HUES, LIGHT, hues, shapes
 from numpy.typing import NDArray
+
+from tests.report.made import row, summary, verdict
 
 # Machado, Oliveira and Fernandes 2009, severity 1.0, on linear RGB
 SIMULATIONS = {
@@ -59,3 +61,10 @@ def test_no_colour_repeats() -> None:
     given = hues(f"model {place}" for place in range(HUES + 3))
     assert len(set(list(given.values())[:HUES])) == HUES
     assert set(list(given.values())[HUES:]) == {"rest"}
+
+
+def test_no_shape_repeats() -> None:
+    rows = {count: [row(f"minilm+store{place}", 0.7) for place in range(count)] for count in (6, 7)}
+    made = {count: shapes(summary(some, verdict(some, "one row", "none", None))) for count, some in rows.items()}
+    assert len(set(made[6].values())) == 6
+    assert set(made[7].values()) == {"circle"}

@@ -223,9 +223,9 @@ def colour_of(palette: Mapping[str, str]) -> alt.Color:
 
 
 def shapes(summary: Summary) -> dict[str, str]:
-    """One shape per store."""
+    """One shape per store; of more stores than there are shapes, all have the same."""
     stores = dict.fromkeys(row.store or "none" for row in summary.ran)
-    return {store: SHAPES[place % len(SHAPES)] for place, store in enumerate(stores)}
+    return {store: SHAPES[place if len(stores) <= len(SHAPES) else 0] for place, store in enumerate(stores)}
 
 
 def shape_of(summary: Summary) -> alt.Shape:

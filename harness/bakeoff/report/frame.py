@@ -18,7 +18,8 @@ from bakeoff.report.charts import MISSING, Chart, available, bundle, css
 
 _HERE = Path(__file__).parent
 _STATIC = _HERE / "static"
-SCRIPTS = ("common.js", "limits.js", "matrix.js", "charts.js", "queries.js", "exports.js", "start.js")
+MARKS = _STATIC / "marks.js"  # marks a query's words, on every page that shows documents
+SCRIPTS = ("common.js", "marks.js", "limits.js", "matrix.js", "charts.js", "queries.js", "exports.js", "start.js")
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from bakeoff.evaluation.measures import MEASURES, Measure
-from bakeoff.report.charts import HUES, Chart, colour_of, few_ticks, guarded, hues, inline, shape_of, var
+from bakeoff.report.charts import HUES, Chart, colour_of, few_ticks, guarded, hues, inline, shape_of, shapes, var
 from bakeoff.report.groups import RowGroup, main_groups, name_without_store, shorten
 from bakeoff.report.numbers import interval
 from bakeoff.report.score_table import LEADS, MAY_BE_BEST, OPEN, Scale, mark
@@ -52,9 +52,10 @@ def palette(found: Findings) -> dict[str, str]:
 
 def state(group: RowGroup, found: Findings) -> str:
     """How a group is drawn: `best` is filled, `tied` a ring, `worse` grey."""
-    if found.verdict.leader in {row.label for row in group.rows}:
+    sign = mark(group, found)
+    if sign == LEADS or found.verdict.leader in {row.label for row in group.rows}:
         return "best"
-    return "tied" if mark(group, found) in (LEADS, MAY_BE_BEST, OPEN) else "worse"
+    return "tied" if sign in (MAY_BE_BEST, OPEN) else "worse"
 
 
 def _fill() -> alt.Fill:
@@ -210,7 +211,7 @@ def _against(found: Findings, price: Price) -> Chart | None:
             align=pick("align"), dx=pick("dx"), dy=pick("dy"), opacity=pick("show"), color=var("ink"), fontWeight=600
         ).encode(x=x, y=y, text="text:N"),
     ]  # fmt: skip
-    several = len({value["store"] for value in values}) > 1
+    several = len(set(shapes(summary).values())) > 1
     caption = (
         "Up and to the left is better. Filled leads, a ring may be best, grey is worse. "
         f"Dashed is the Pareto front, beyond which nothing is both better and {price.less}."
@@ -342,7 +343,12 @@ def _heat(found: Findings, detailed: Detailed) -> Chart | None:
         for category, head in heads.items()
     }
     values = [
-        {"contender": name, "category": head, "value": value, "leads": value > max(column.values()) - 1e-9}
+        {
+            "contender": name,
+            "category": head,
+            "value": value,
+            "leads": len(named) > 1 and value > max(column.values()) - 1e-9,
+        }
         for head, column in columns.items()
         for name, value in column.items()
     ]
@@ -369,7 +375,8 @@ def _heat(found: Findings, detailed: Detailed) -> Chart | None:
     ).properties(height=30 * len(named))
     fewest = min((counts.get(category, 0) for category in categories), default=0)
     hint = f" With {fewest} queries a mean is only a hint." if 1 < fewest < 10 else ""
-    caption = f"Outlined is the highest mean of a category; the number of queries is in brackets.{hint}"
+    outlined = "Outlined is the highest mean of a category; the" if len(named) > 1 else "The"
+    caption = f"{outlined} number of queries is in brackets.{hint}"
     return Chart("categories", f"{label} by category", caption, [chart], legend=False, place="why")
 
 

@@ -5,7 +5,6 @@
   const LISTS = 4; // that are shown before somebody asks for all
   const best = data.contenders.indexOf(data.best);
   const nameOf = new Map(data.rows.map((row) => [row.label, row.name]));
-  const STOP = new Set("and are but for from had has have how its not that the their they this was were what when where which who why with you your".split(" "));
   const missed = (query) => query.wanted.filter(([, , places]) => !places[best] || places[best] > data.depth);
   const spread = (query) => Math.max(...query.values) - Math.min(...query.values);
   const orders = {
@@ -47,24 +46,13 @@
     return chip;
   }
 
-  /** The text of a document with the query's words marked: whole words that begin alike. */
-  function marked(text, query) {
-    const roots = (query.toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) || [])
-      .filter((word) => !STOP.has(word))
-      .map((word) => (word.length > 4 ? word.replace(/(ies|es|s|y)$/u, "") : word));
-    const hit = (word) => roots.some((root) => word.startsWith(root) && word.length <= root.length + 3);
-    return text
-      .split(/([\p{L}\p{N}]+)/u)
-      .map((part) => (hit(part.toLowerCase()) ? make("mark", {}, part) : part));
-  }
-
   /** A title that opens to the beginning of the text, where the result has it. */
   function title(number, query, ...after) {
     const text = data.texts[number];
     if (!text) return make("span", {}, data.titles[number], ...after);
     const details = make("details", { className: "doc" }, make("summary", {}, data.titles[number], ...after));
     details.addEventListener("toggle", () => {
-      if (details.open && details.children.length === 1) details.append(make("p", {}, ...marked(text, query.text)));
+      if (details.open && details.children.length === 1) details.append(make("p", {}, ...window.markWords(text, query.text)));
     });
     return details;
   }

@@ -44,13 +44,16 @@ THEMES = {
 
 # Elements of the page, and what to know of each. A missing one is an error.
 CALLOUTS = (
-    ("#verdict .lead", "The decision: is there a winner, and what would settle it?"),
-    (".cards", "At most three picks, each with its price"),
-    ("#limits", "Set your limits, and it chooses again"),
-    ("table.matrix tbody tr:nth-child(1)", "★ leads, ≈ may be best (95% confidence)"),
-    ("table.matrix tbody tr:nth-child(3)", "Each score with its 95% interval, between a random and a perfect order"),
+    ("h1", "The decision: is there a winner, and what would settle it?"),
+    ("#limits", "Set your limits: rows, choice and marks follow"),
+    ("table.matrix tbody tr.ran:nth-child(1)", "★ leads, ≈ may be best (95% confidence)"),
+    (
+        "table.matrix tbody tr.ran:nth-child(9)",
+        "Each score with its 95% interval; stores that score alike share a line",
+    ),
+    (".picks", "At most three picks, each with its price"),
 )
-PAGE_WIDTH, CALLOUT_WIDTH, PAGE_ROWS = 1280, 320, 5
+PAGE_WIDTH, CALLOUT_WIDTH = 1280, 320
 GRADING_SIZE = (1000, 400)
 _DRAW = """
 const [callouts, left, width] = arguments;
@@ -90,7 +93,7 @@ def write_screens(folder: Path) -> None:
 
 
 def write_page(browser: Browser, folder: Path) -> None:
-    """From the head down to the matrix, with what its parts say."""
+    """From the head down to the picks, with what its parts say."""
     with tempfile.TemporaryDirectory() as work:
         page = Path(work) / "page.html"
         bakeoff("report", str(REFERENCE), "--out", str(page), "--no-pictures", cwd=ROOT)
@@ -99,9 +102,8 @@ def write_page(browser: Browser, folder: Path) -> None:
         browser.run("document.body.style.width = arguments[0] + 'px'", PAGE_WIDTH)
         browser.screen(PAGE_WIDTH + CALLOUT_WIDTH, 900)
         browser.run(_DRAW, CALLOUTS, PAGE_WIDTH, CALLOUT_WIDTH)
-        last = f"table.matrix tbody tr:nth-child({PAGE_ROWS})"
-        bottom = browser.run("return document.querySelector(arguments[0]).getBoundingClientRect().bottom", last)
-        _capture(browser, folder / "page.png", PAGE_WIDTH + CALLOUT_WIDTH, bottom)
+        bottom = browser.run("return document.querySelector('.picks').getBoundingClientRect().bottom")
+        _capture(browser, folder / "page.png", PAGE_WIDTH + CALLOUT_WIDTH, bottom + 16)
 
 
 def write_grading(browser: Browser, folder: Path) -> None:

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 
 class ParsedPage(HTMLParser):
-    """The texts of the matrix's rows, and every script and event handler of the page."""
+    """The texts of the matrix's rows with what opens below each, and every script and event handler of the page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -17,7 +17,7 @@ class ParsedPage(HTMLParser):
         self.handlers: list[str] = []
         self.elements: set[str] = set()
         self.sources: list[str | None] = []
-        self._in_table = self._in_cell = False
+        self._in_table, self._in_cell = 0, False  # tables may open inside the matrix
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -26,7 +26,7 @@ class ParsedPage(HTMLParser):
         self.sources += [value for name, value in attrs if name == "src" or (tag == "link" and name == "href")]
         self.handlers += [name for name, _ in attrs if name.startswith("on")]
         if tag == "table":
-            self._in_table = ("class", "matrix") in attrs
+            self._in_table += bool(self._in_table) or ("class", "matrix") in attrs
         if self._in_table and tag == "tr":
             self.rows.append([])
             self.values.append({})
@@ -42,7 +42,7 @@ class ParsedPage(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "table":
-            self._in_table = False
+            self._in_table = max(0, self._in_table - 1)
         if tag in ("td", "th"):
             self._in_cell = False
 

@@ -17,9 +17,8 @@ from bakeoff.report import page_data, render
 from bakeoff.report.charts import pictures
 from bakeoff.report.exports import csv_text, json_bytes, latex, markdown
 from bakeoff.report.frame import embedded
-from bakeoff.report.matrix import matrix
 from bakeoff.report.notes import notes
-from bakeoff.report.page_data import payload
+from bakeoff.report.page_data import acting_limits, page_matrix, payload
 from bakeoff.report.plots import charts, front_of
 from bakeoff.report.result_page import page, task_facts, use_table
 from bakeoff.report.terminal import terminal
@@ -31,6 +30,7 @@ from bakeoff.running.runner import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.report.made import LONG, situations
 from tests.report.parsed import ParsedPage
 from tests.reporting import BREAKOUT, SCRIPT, hostile_result, wikipedia_result
 
@@ -58,8 +58,7 @@ def test_page_and_terminal_say_the_same(folder: Path, result: tuple[Summary, Det
     screen = Console(width=260, file=io.StringIO(), record=True, markup=False, highlight=False)
     screen.print(terminal(summary))
     shown = screen.export_text()
-    made = (folder / "evaluation_report.html").read_text()
-    plain = html.unescape(made)
+    plain = html.unescape((folder / "evaluation_report.html").read_text())
     for sentence in [*verdict_sentences(summary), *(note.sentence for note in notes(summary))]:
         assert sentence in shown
         assert sentence in plain
@@ -67,14 +66,42 @@ def test_page_and_terminal_say_the_same(folder: Path, result: tuple[Summary, Det
         assert sentence in shown
         assert label in plain
         assert price in plain
-    content = matrix(summary)
-    rows = ParsedPage(made).rows[1:]
-    assert len(rows) == len(content.lines)
-    for texts, line in zip(rows, content.lines, strict=True):
-        written = [text for text in line.texts(content.columns) if text]
-        assert [sorted(text.split()) for text in texts] == [sorted(text.split()) for text in written]
-        for text in written:
-            assert text in shown
+
+
+def test_rows_that_score_alike_share_a_line_and_no_column_is_empty(result: tuple[Summary, Detailed]) -> None:
+    summary, _ = result
+    made = page_matrix(Findings(summary))
+    assert [[row.label for row in line.group.rows] for line in made.lines] == [
+        ["bm25"], ["fake+faiss", "fake+chroma"], ["tfidf+faiss", "tfidf+chroma"]
+    ]  # fmt: skip
+    keys = [column.key for column in made.columns]
+    assert keys[:4] == ["model", "store", "ndcg@10", "p50"]  # who, how good, how fast
+    assert set(keys[4:]) == {"p@5", "recall@10", "f1@5", "mrr", "index"}  # everything costs $0
+    tfidf = summary.row("tfidf+faiss").measures["ndcg@10"].mean
+    cell = made.lines[2].cells["ndcg@10"]
+    assert (cell.text, cell.value) == (f"{tfidf:.3f}", tfidf)
+    assert [part.label for part in made.lines[2].cells["p50"].parts] == ["tfidf+faiss", "tfidf+chroma"]
+    assert made.lines[0].verdict == "leads"
+
+
+def test_limits_that_cannot_act_are_not_drawn(result: tuple[Summary, Detailed]) -> None:
+    summary, _ = result
+    assert [limit.key for limit in acting_limits(summary)] == ["p50", "index"]  # everything costs $0
+    one = msgspec.structs.replace(summary, rows=[row for row in summary.rows if row.label == "bm25" or not row.ran])
+    assert acting_limits(one) == []
+
+
+def test_many_lines_are_folded_under_their_model() -> None:
+    found = Findings(situations()["many-rows"])
+    models = {row.label: row.model.partition("@")[0] for row in found.summary.rows}
+    rows = [
+        msgspec.structs.replace(row, model=models[row.label], provider=models[row.label]) for row in found.summary.rows
+    ]
+    made = page_matrix(Findings(msgspec.structs.replace(found.summary, rows=rows)))
+    assert len(made.lines) == len(found.groups) > 15
+    first = [line.group.name.partition("@")[0] for line in made.lines if line.folded is None]
+    assert first == [LONG, "minilm", "wordllama", "bm25", "fake"]  # by the mean of the best of each
+    assert sum(len(line.settings) for line in made.lines) == len(made.lines) - len(first)
 
 
 def test_rows_stand_by_the_deciding_measure_then_scales_then_what_did_not_run(result: tuple[Summary, Detailed]) -> None:
@@ -91,18 +118,16 @@ def test_the_page_sorts_by_unrounded_figures_from_the_better_end(
 ) -> None:
     summary, _ = result
     made = ParsedPage((folder / "evaluation_report.html").read_text())
-    lines = dict(zip([row.label for row in ordered_rows(summary)], made.values[1:], strict=True))
-    for row in summary.ran:
-        assert row.latency is not None
-        assert row.cost is not None
-        assert row.cost.usd_per_million_documents is not None
+    lines = {str(values["model"]): values for values in made.values if "model" in values}
+    for group in Findings(summary).groups:
+        row = group.first
         expected: dict[str, float | None] = {name: row.measures[name].mean for name in summary.matrix_measures}
-        expected |= {"search_p50": row.latency.search.p50, "total_p50": row.latency.total.p50}
-        assert {key: float(lines[row.label][key] or "nan") for key in expected} == expected
+        times = [each.latency.total.p50 for each in group.rows if each.latency and each.latency.total.p50 is not None]
+        expected["p50"] = min(times)
+        assert {key: float(lines[group.name][key] or "nan") for key in expected} == expected
     measures = {name: made.first[name] for name in summary.matrix_measures}
     assert measures == dict.fromkeys(summary.matrix_measures, "descending")  # the best has most
     others = {key: order for key, order in made.first.items() if key not in measures}
-    assert {"embed_p50", "search_p50", "total_p50"} <= others.keys()
     assert set(others.values()) == {"ascending"}  # the best is quickest and cheapest
 
 
@@ -148,6 +173,7 @@ def test_the_payload_is_small_and_right(result: tuple[Summary, Detailed]) -> Non
     answer = detailed.contenders[place].queries[query["id"]]
     assert [made["titles"][number] for number in query["top"][place]] == [detailed.titles[d] for d in answer.ids[:10]]
     assert query["grades"][place] == answer.grades[:10]
+    assert [made["texts"][number] for number in query["top"][place]] == [detailed.texts[d] for d in answer.ids[:10]]
     for number, grade, places in query["wanted"]:
         assert grade >= summary.task.rel
         title = made["titles"][number]
@@ -173,11 +199,13 @@ def test_charts_are_valid_and_become_pictures(result: tuple[Summary, Detailed]) 
     for chart in made:
         for panel in chart.panels:
             panel.to_dict(validate=True)
-    absent = {chart.key: chart.absent for chart in made if not chart.panels}
-    assert absent == {"quality-cost": "The cost of every contender is the same (0)."}
-    drawn, problems = pictures([chart for chart in made if chart.key in ("quality-latency", "categories")])
+    assert [chart.key for chart in made] == [  # but for cost, which is the same for all
+        "scores", "quality-latency", "categories", "measures-k", "latency", "differences",
+    ]  # fmt: skip
+    few = ("categories", "quality-latency", "scores")
+    drawn, problems = pictures([chart for chart in made if chart.key in few])
     assert problems == []
-    assert sorted(drawn) == [f"charts/{k}.{e}" for k in ("categories", "quality-latency") for e in ("png", "svg")]
+    assert sorted(drawn) == [f"charts/{k}.{e}" for k in few for e in ("png", "svg")]
     for name, content in drawn.items():
         assert content.startswith(b"\x89PNG" if name.endswith("png") else b"<svg")
         assert b"var(--" not in content
@@ -272,5 +300,5 @@ def test_a_page_of_very_many_answers_has_the_best_contenders(
     assert len(means) > 2
     assert set(payload(summary, page_data.shown_contenders(summary, detailed))["contenders"]) == set(best)
     text = page(summary, detailed, [])
-    assert f"this page has the 2 best of {len(means)} contenders" in text
+    assert f"This page has the 2 best of {len(means)} contenders" in text
     assert all(label in text for label in means)

@@ -124,7 +124,7 @@ def test_texts_from_the_cache_were_not_counted_as_cut(summary: Summary) -> None:
         cost = Cost(usd=0.0, cached=cached, truncated=truncated)
         rows = [msgspec.structs.replace(summary.ran[0], cost=cost)]
         (row,) = use_table(msgspec.structs.replace(summary, rows=rows))
-        return row[[column.name for column in USE].index("Cut")]
+        return row[[column.name for column in USE].index("Truncated")]
 
     assert (cut(0, 0), cut(0, 2), cut(150, 0), cut(100, 2)) == ("0", "2", "–", "≥ 2")
 

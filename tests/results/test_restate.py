@@ -67,7 +67,7 @@ def test_a_verdict_made_again_from_stored_figures_is_the_stored_one(result: Path
 
 
 def test_marks_are_in_the_deciding_column_and_rows_alike_share_them(result: Path) -> None:
-    lines = [line for line in matrix(current_summary(result, equivalent_within=0.9)).lines if line.type == "ran"]
+    lines = [line for line in matrix(current_summary(result, equivalent_within=0.9)).lines if line.row.ran]
     marks = {line.row.label: line.cells["ndcg@10"].marks for line in lines}
     assert marks["tfidf+faiss"] == marks["tfidf+chroma"]
     assert sorted(set(marks.values())) == ["≡", "★"]

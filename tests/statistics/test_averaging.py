@@ -244,3 +244,10 @@ def test_clusters_by_traffic_leave_strata_alone() -> None:
     assert not averaging_of(whole, 42, names).has_error
     assert averaging_of([None] * 3, 42, ["a", "b", ""]) == PerQuery(42)
     assert not averaging_of([None] * 3, 42, ["a", "a", "a"]).has_error  # one cluster alone has no error that is known
+
+
+def test_a_cluster_joins_at_the_look_that_makes_it_whole() -> None:
+    looks = np.array([1, 2, 1, 3, 2])
+    clustered = averaging_of([None] * 5, clusters=["a", "a", "", "b", "b"])
+    assert clustered.latest_of_units(looks).tolist() == [2, 1, 3]
+    assert averaging_of([None] * 5).latest_of_units(looks).tolist() == looks.tolist()

@@ -253,8 +253,9 @@ def plan_queries(
 
     folder = TaskFolder.open(task)
     folder.check_own()
-    if any(query.drawn for query in folder.task.queries):
-        raise InputError("its queries were drawn by traffic", file=folder.path, remedy="plan looks at a plain task")
+    if any(query.drawn or query.cluster for query in folder.task.queries):
+        problem = "its queries were drawn by traffic, or share clusters"
+        raise InputError(problem, file=folder.path, remedy="plan looks at a plain task")
     by_look = plan_looks(planned, looks)
     path = write_plan(folder.kind.base, folder.query_ids, by_look.queries, planned.measure, difference)
     for sentence in looks_sentences(by_look):

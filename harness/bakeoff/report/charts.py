@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from bakeoff.core.drawing import DrawingFailed, draw, vega_bundle
 from bakeoff.core.files import write_atomic
-from bakeoff.report.groups import name_without_store
 from bakeoff.results.schema import Summary
 
 if TYPE_CHECKING:
@@ -25,17 +24,17 @@ if TYPE_CHECKING:
 
 LIGHT = {
     "page": "#fbfbfa", "surface": "#ffffff", "ink": "#1c2127", "muted": "#59626d", "line": "#e2e5e8",
-    "accent": "#1d5c9f", "tint": "#e9f1fa", "warn": "#845400",
-    "c0": "#1d5c9f", "c1": "#c1580f", "c2": "#2c7d59", "c3": "#864ba1", "c4": "#b2355b",
-    "c5": "#69717c", "c6": "#967410", "c7": "#178191", "c8": "#7b5331", "c9": "#4b57cf",
+    "accent": "#0b5cad", "tint": "#e9f1fa", "tie": "#7fb0e0", "warn": "#845400", "rest": "#a4abb3",
+    "c0": "#0072b2", "c1": "#d55e00", "c2": "#009e73", "c3": "#cc79a7", "c4": "#56b4e9", "c5": "#e69f00",
+    "c6": "#000000",
 }  # fmt: skip
 DARK = {
     "page": "#131619", "surface": "#1a1e22", "ink": "#e7eaed", "muted": "#a3acb6", "line": "#30363d",
-    "accent": "#84b8f1", "tint": "#1b2a3a", "warn": "#e2b560",
-    "c0": "#84b8f1", "c1": "#f0a269", "c2": "#72c79f", "c3": "#c99de2", "c4": "#f28dab",
-    "c5": "#aab2bc", "c6": "#dabb50", "c7": "#61c9d7", "c8": "#cba37d", "c9": "#9ea8ff",
+    "accent": "#84b8f1", "tint": "#1b2a3a", "tie": "#456f9c", "warn": "#e2b560", "rest": "#68717b",
+    "c0": "#0072b2", "c1": "#d55e00", "c2": "#009e73", "c3": "#cc79a7", "c4": "#56b4e9", "c5": "#e69f00",
+    "c6": "#f0e442",
 }  # fmt: skip
-SERIES = 10  # colours before they repeat
+HUES = 7  # Okabe and Ito's colours, which colour-blind readers can tell apart; the eighth is that of the other scheme
 
 
 def css() -> str:
@@ -111,27 +110,34 @@ PICTURE_WIDTH, PANEL_WIDTH = 720, 340
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One figure: its panels, or the reason why there are none."""
+    """One figure and where the page has it; a chart for slides is a picture alone."""
 
     key: str
     title: str
     caption: str
     panels: Sequence[Panel] = ()
-    absent: str = ""
     legend: bool = True
-    specs: Sequence[dict[str, Any]] = ()
+    place: Literal["why", "method", "slides"] = "method"
+    picture_title: str = ""  # where a picture must say what the page's lists choose
+    specs: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # by a name that no other panel has
     failure: str = ""
 
 
-def guarded(key: str, title: str, build: Callable[[], Chart]) -> Chart:
-    """A chart with its specifications; one that fails says so in its place, and leaves the rest of the page."""
+def guarded(key: str, title: str, build: Callable[[], Chart | None]) -> list[Chart]:
+    """The chart, if there is something to draw; one that fails says so in its place and leaves the rest."""
     try:
         chart = build()
-        return replace(chart, specs=[specification(panel) for panel in chart.panels])
+        if chart is None:
+            return []
+        if chart.place == "slides":
+            return [replace(chart, specs={key: _picture(chart)})]
+        specs = {f"{key}-{at}": specification(panel, chart) for at, panel in enumerate(chart.panels)}
+        return [replace(chart, specs=specs)]
     except Exception as error:
         log.debug("the chart %s failed", key, exc_info=True)
-        failure = f"The chart {title!r} could not be drawn: {type(error).__name__}: {error}"
-        return Chart(key, title, "", absent=failure, failure=failure)
+        return [
+            Chart(key, title, "", failure=f"The chart {title!r} could not be drawn: {type(error).__name__}: {error}")
+        ]
 
 
 def available() -> bool:
@@ -139,9 +145,12 @@ def available() -> bool:
     return all(find_spec(name) for name in ("altair", "vl_convert"))
 
 
-def specification(chart: Panel) -> dict[str, Any]:
-    """A panel for the page: as wide as its place, coloured by the page's own palette."""
-    return _plain(chart.properties(width="container", autosize={"type": "fit-x", "contains": "padding"}), legend=False)
+def specification(panel: Panel, chart: Chart) -> dict[str, Any]:
+    """A panel for the page: as wide as its place, in the page's own palette, described for screen readers."""
+    spec = _plain(panel.properties(width="container", autosize={"type": "fit-x", "contains": "padding"}), legend=False)
+    part = spec.get("title")
+    named = f"{chart.title}, {part}" if isinstance(part, str) else chart.title
+    return spec | {"description": chart_values(f"{named}. {chart.caption}")}
 
 
 def pictures(charts: Sequence[Chart]) -> tuple[dict[str, bytes], list[str]]:
@@ -170,11 +179,12 @@ def _picture(chart: Chart) -> dict[str, Any]:
     import altair as alt
 
     whole: alt.TopLevelMixin
+    title = chart.picture_title or chart.title
     if len(chart.panels) == 1:
-        whole = chart.panels[0].properties(width=PICTURE_WIDTH, title=chart.title)
+        whole = chart.panels[0].properties(width=PICTURE_WIDTH, title=title)
     else:
         sized = [panel.properties(width=PANEL_WIDTH) for panel in chart.panels]
-        whole = alt.concat(*sized, columns=2).properties(title=chart.title)
+        whole = alt.concat(*sized, columns=2).properties(title=title)
     spec: dict[str, Any] = resolved(_plain(whole, legend=chart.legend) | {"padding": 16})
     return spec
 
@@ -198,10 +208,9 @@ def _plain(chart: alt.TopLevelMixin, *, legend: bool) -> dict[str, Any]:
     return spec | {"config": config, "background": config["background"]}
 
 
-def colours(summary: Summary) -> dict[str, str]:
-    """One colour per model, whatever its store; the same in every chart of the page."""
-    names = dict.fromkeys(name_without_store(row) for row in summary.ran)
-    return {name: f"c{place % SERIES}" for place, name in enumerate(names)}
+def hues(names: Iterable[str]) -> dict[str, str]:
+    """A colour for each of the first seven; all others are grey, since a colour that repeats says the wrong thing."""
+    return {name: f"c{place}" if place < HUES else "rest" for place, name in enumerate(dict.fromkeys(names))}
 
 
 def colour_of(palette: Mapping[str, str]) -> alt.Color:
@@ -214,9 +223,9 @@ def colour_of(palette: Mapping[str, str]) -> alt.Color:
 
 
 def shapes(summary: Summary) -> dict[str, str]:
-    """One shape per store."""
+    """One shape per store; of more stores than there are shapes, all have the same."""
     stores = dict.fromkeys(row.store or "none" for row in summary.ran)
-    return {store: SHAPES[place % len(SHAPES)] for place, store in enumerate(stores)}
+    return {store: SHAPES[place if len(stores) <= len(SHAPES) else 0] for place, store in enumerate(stores)}
 
 
 def shape_of(summary: Summary) -> alt.Shape:

@@ -18,7 +18,8 @@ from bakeoff.report.charts import MISSING, Chart, available, bundle, css
 
 _HERE = Path(__file__).parent
 _STATIC = _HERE / "static"
-SCRIPTS = ("common.js", "limits.js", "matrix.js", "charts.js", "queries.js", "start.js")
+MARKS = _STATIC / "marks.js"  # marks a query's words, on every page that shows documents
+SCRIPTS = ("common.js", "marks.js", "limits.js", "matrix.js", "charts.js", "queries.js", "exports.js", "start.js")
 
 
 @cache
@@ -62,7 +63,7 @@ def document(
 ) -> str:
     """A whole page, by a template of a package. Only the scripts inside may run: an injected one has the wrong hash."""
     scripts = ["".join((_STATIC / name).read_text(encoding="utf-8") for name in SCRIPTS)]
-    specs = [spec for chart in charts for spec in chart.specs]
+    specs = {name: spec for chart in charts for name, spec in chart.specs.items()}
     if specs:
         scripts.insert(0, bundle().replace("</script", "<\\/script"))
     hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)

@@ -92,3 +92,22 @@ def _start(text: str, cells: int) -> str:
     while kept and cell_len(kept) > cells:
         kept = kept[:-1]
     return kept
+
+
+MOST_LINES = 15  # lines of a page's table or chart; of more, one for each model
+
+
+def by_model(groups: Sequence[RowGroup]) -> list[list[RowGroup]]:
+    """The groups of each model in their order: one model at several dimensions and precisions belongs together."""
+    models: dict[tuple[str, ...], list[RowGroup]] = {}
+    for group in groups:
+        row = group.first
+        models.setdefault((row.row_type, row.provider, row.model or row.label), []).append(group)
+    return list(models.values())
+
+
+def main_groups(groups: Sequence[RowGroup]) -> list[RowGroup]:
+    """What a chart has room for: all of a few; of many the first of each model."""
+    if len(groups) <= MOST_LINES:
+        return list(groups)
+    return [several[0] for several in by_model(groups)][:MOST_LINES]

@@ -15,8 +15,9 @@ from bakeoff.core.files import write_atomic
 from bakeoff.core.printable import join_names, pluralise
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report import charts as drawing
-from bakeoff.report.charts import SERIES, Chart, colour_of, guarded, inline, var
+from bakeoff.report.charts import Chart, colour_of, guarded, hues, inline, var
 from bakeoff.report.frame import document
+from bakeoff.results.columns import ordered_rows
 from bakeoff.results.schema import Row, Summary
 
 
@@ -171,8 +172,7 @@ def measures(entries: Sequence[Entry]) -> list[str]:
 
 def _palette(entries: Sequence[Entry]) -> dict[str, str]:
     """A colour for each contender, those of the latest result first."""
-    labels = dict.fromkeys(row.label for entry in reversed(entries) for row in entry.summary.ran)
-    return {label: f"c{place % SERIES}" for place, label in enumerate(labels)}
+    return hues(row.label for entry in reversed(entries) for row in ordered_rows(entry.summary) if row.ran)
 
 
 def points(entries: Sequence[Entry]) -> list[dict[str, Any]]:
@@ -217,7 +217,7 @@ def charts(entries: Sequence[Entry]) -> list[Chart]:
     entries = ordered(entries)
     if not any(entry.summary.ran for entry in entries):
         return []
-    return [guarded("history", TITLE, lambda: _over_time(entries))]
+    return guarded("history", TITLE, lambda: _over_time(entries))
 
 
 def _over_time(entries: Sequence[Entry]) -> Chart:

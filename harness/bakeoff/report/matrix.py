@@ -8,7 +8,7 @@ from typing import assert_never
 
 from bakeoff.core.printable import dollars
 from bakeoff.report.groups import name_without_store
-from bakeoff.report.words import failure_words, price_words, words
+from bakeoff.report.words import failure_words
 from bakeoff.results.columns import MODEL, STORE, TOTAL, Column, Quantity, columns, ordered_rows
 from bakeoff.results.schema import Kept, Row, Standing, Summary
 
@@ -41,28 +41,13 @@ def keys(summary: Summary) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """A mean and its interval on a measure's own scale, which runs from a random order to a perfect one."""
-
-    mean: float
-    low: float | None
-    high: float | None
-    floor: float | None
-    ceiling: float | None
-    target: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Cell:
-    """One figure with its interval and marks, how it stands out, and what it is sorted by."""
+    """One figure with its interval and marks, and how it stands out."""
 
     figure: str
     state: str = ""
     interval: str = ""
     marks: str = ""
-    value: float | None = None
-    bar: Bar | None = None
-    hint: str = ""
 
     @property
     def text(self) -> str:
@@ -80,18 +65,6 @@ class Line:
     row: Row
     cells: Mapping[str, Cell] = field(default_factory=dict)
     reason: str = ""
-    may_be_best: bool = False
-
-    @property
-    def type(self) -> str:
-        """`ran`, `scale` (the oracle and the random order) or `lost`."""
-        return "lost" if self.reason else "scale" if self.row.row_type == "baseline" else "ran"
-
-    @property
-    def search_text(self) -> str:
-        """What the page's filter looks into."""
-        row = self.row
-        return " ".join((row.label, row.provider, row.model, row.store)).lower()
 
     def texts(self, heads: Sequence[Column]) -> list[str]:
         """One text for each column; a reason takes the place of the first figure."""
@@ -126,28 +99,26 @@ def _line(row: Row, summary: Summary, heads: Sequence[Column], best: Mapping[str
         MODEL.key: Cell(name_without_store(row), "scale" if row.row_type == "baseline" else "name"),
         STORE.key: Cell(row.store or "–"),
     }
-    may_be_best = False
     for column in heads:
         match column.quantity:
             case Quantity.MEASURE:
                 cell = _measure(row, column, summary, best[column.key])
-                may_be_best |= column.decides and cell.state in ("best", "tied")
             case Quantity.TIME:
                 cell = _time(row, column)
             case Quantity.MONEY:
                 cell = _money(row, column)
             case Quantity.SIZE:
                 size = column.value(row)
-                cell = UNKNOWN if size is None else Cell(f"{size:.2f}", value=size)
+                cell = UNKNOWN if size is None else Cell(f"{size:.2f}")
             case Quantity.SHARE:
                 share = column.value(row)
-                cell = UNKNOWN if share is None else Cell(f"{share:.2f}", value=share)
+                cell = UNKNOWN if share is None else Cell(f"{share:.2f}")
             case Quantity.TEXT:
                 continue
             case _:
                 assert_never(column.quantity)
         cells[column.key] = cell
-    return Line(row, cells, may_be_best=may_be_best)
+    return Line(row, cells)
 
 
 def _measure(row: Row, column: Column, summary: Summary, best: float) -> Cell:
@@ -165,17 +136,7 @@ def _measure(row: Row, column: Column, summary: Summary, best: float) -> Cell:
         state = "best"
     if measure in row.targets:
         marks.append(MET if row.targets[measure] else MISSED)
-    scale = {other.label: other.measures[measure].mean for other in summary.rows if other.row_type == "baseline"}
-    floor, ceiling, target = scale.get("random"), scale.get("oracle"), summary.task.targets.get(measure)
-    return Cell(
-        f"{value.mean:.3f}",
-        state,
-        interval if column.decides else "",
-        " ".join(marks),
-        value.mean,
-        Bar(value.mean, value.low, value.high, floor, ceiling, target),
-        interval,
-    )
+    return Cell(f"{value.mean:.3f}", state, interval if column.decides else "", " ".join(marks))
 
 
 def _standing_marks(standing: Standing) -> tuple[str, list[str]]:
@@ -192,17 +153,13 @@ def _standing_marks(standing: Standing) -> tuple[str, list[str]]:
 
 
 def _time(row: Row, column: Column) -> Cell:
-    figure, samples = column.value(row), column.samples(row)
+    figure = column.value(row)
     if figure is None:
-        return Cell("–", "empty", hint=f"{samples} samples are too few" if samples else "")
-    doubts = [words(doubt) for doubt in row.latency.doubts] if row.latency else []
-    marks = [DOUBT] if doubts else []
+        return UNKNOWN
+    marks = [DOUBT] if row.latency and row.latency.doubts else []
     if row.latency and (kept := row.latency.kept) and column.name in (*kept.stages, TOTAL.name):
         marks.append(KEPT)
-        doubts.append(earlier_timing_words(kept))
-    state = "doubt" if doubts else ""
-    hint = "; ".join(doubts) or f"{samples} samples"
-    return Cell(f"{figure:.2f}", state, marks=" ".join(marks), value=figure, hint=hint)
+    return Cell(f"{figure:.2f}", "doubt" if marks else "", marks=" ".join(marks))
 
 
 def earlier_timing_words(kept: Kept) -> str:
@@ -216,6 +173,4 @@ def _money(row: Row, column: Column) -> Cell:
         return UNKNOWN
     usd = column.value(row)
     about = "~" if row.cost.tokens_estimated and usd else ""
-    return Cell(
-        "unknown" if usd is None else f"{about}{dollars(usd)}", value=usd, hint=price_words(row.cost.list_price)
-    )
+    return Cell("unknown" if usd is None else f"{about}{dollars(usd)}")

@@ -1,24 +1,54 @@
-"""What the page's script needs, small: documents and contenders by number, only what can be shown."""
+"""What the page shows: the lines of its matrix, the reader's limits, and the queries, small enough for its script."""
 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from msgspec.structs import replace
 
+from bakeoff.core.printable import dollars, markdown_table
 from bakeoff.evaluation.measures import Measure
-from bakeoff.report.verdict_words import no_time, score_and_price
-from bakeoff.results.columns import INDEX, PER_MILLION, TOTAL, Column
-from bakeoff.results.picks import is_advisable, p50
-from bakeoff.results.schema import Detailed, QueryInfo, Summary
+from bakeoff.report.groups import MOST_LINES, RowGroup, by_model, group_rows, store_name
+from bakeoff.report.matrix import earlier_timing_words
+from bakeoff.report.numbers import interval, milliseconds, size
+from bakeoff.report.plots import state
+from bakeoff.report.score_table import (
+    BEATS,
+    DASH,
+    INCUMBENT,
+    LEADS,
+    MAY_BE_BEST,
+    NO_MARKS,
+    OPEN,
+    WORSE,
+    Scale,
+    compares_stores,
+    legend,
+    mark,
+    own_text,
+    p50,
+    p95,
+    short_head,
+)
+from bakeoff.report.sections import head_words
+from bakeoff.report.verdict_words import Findings, decision, no_time, score_and_price, unreliable
+from bakeoff.report.words import words
+from bakeoff.results.columns import INDEX, PER_MILLION, PER_THOUSAND, TOTAL, Column, judged_columns
+from bakeoff.results.picks import is_advisable, price, query_price
+from bakeoff.results.picks import p50 as comparable_p50
+from bakeoff.results.schema import Detailed, QueryInfo, Row, Summary
+from bakeoff.statistics.constants import ALPHA
 
 SHOWN = 10  # places of each ranking that a query shows
 MISSED = 20  # relevant documents whose places are shown
 QUERIES = 2_000  # that a page shows one by one
 ANSWERS = 20_000  # rankings that a page holds: with more contenders and queries, those of the best contenders
+TEXTS = 1_000_000  # characters of documents that a page holds
+SHORTEST_TEXT = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +63,291 @@ class Limit:
 
 
 LIMITS = (
-    Limit("p50", "Latency, p50", dataclasses.replace(TOTAL, value=p50), after="ms"),
-    Limit("cost", "Cost, a million documents", PER_MILLION, before="$"),
-    Limit("index", "Memory, the index", INDEX, after="MB"),
+    Limit("p50", "p50", dataclasses.replace(TOTAL, value=comparable_p50), after="ms"),
+    Limit("cost", "cost", PER_MILLION, before="$", after="/M docs"),
+    Limit("index", "index", INDEX, after="MB"),
 )
+
+
+def acting_limits(summary: Summary) -> list[Limit]:
+    """The limits that can leave some rows out and others in."""
+    return [limit for limit in LIMITS if len({limit.column.value(row) for row in summary.ran}) > 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One figure of a cell; where stores share a line, each has its own."""
+
+    text: str
+    label: str = ""  # whose it is, if it is not the whole group's
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PageCell:
+    """The figures of a cell, and what it is sorted by."""
+
+    parts: tuple[Part, ...]
+    value: float | str | None = None
+
+    @property
+    def text(self) -> str:
+        """All of it in one line."""
+        return " · ".join(part.text for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class PageColumn:
+    """A column of the page's matrix; the narrow screens show those that are `main`."""
+
+    key: str
+    head: str
+    cell: Callable[[RowGroup], PageCell]
+    is_text: bool = False
+    best_is_high: bool = False
+    main: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PageLine:
+    """Rows that score alike: verdict, figures, and all that they have beside these."""
+
+    group: RowGroup
+    sign: str
+    verdict: str
+    state: str
+    cells: Mapping[str, PageCell]
+    scores: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[str]]
+    settings: Sequence[RowGroup] = ()  # further lines of its model, which are folded away under this one
+    folded: int | None = None  # the place of the line that it is folded under
+    may_be_best: int = 0  # of the further lines
+
+
+@dataclass(frozen=True, slots=True)
+class PageMatrix:
+    """The matrix as the page has it."""
+
+    columns: Sequence[PageColumn]
+    lines: Sequence[PageLine]
+    scale: Scale | None
+    legend: str
+    score_heads: Sequence[str]
+    row_heads: Sequence[str]
+    marked: bool  # whether rows can be told apart by the verdict
+    constants: Sequence[str] = field(default_factory=tuple)
+
+
+def page_matrix(found: Findings) -> PageMatrix:
+    """Rows that score alike share a line; where stores are what differs, each is a line of its own."""
+    by_store = compares_stores(found)
+    groups = found.groups
+    if by_store:
+        groups = sorted(group_rows(found.summary.ran, {}), key=lambda group: p50(group.first) or float("inf"))
+    every, columns, constants = _columns(found, by_store=by_store), [], []
+    for column in every:
+        texts = {column.cell(group).text for group in groups}
+        if column.main or (len(texts) > 1 and texts - {DASH}) or (len(groups) == 1 and texts - {DASH, "$0"}):
+            columns.append(column)
+        elif texts - {DASH, "$0"}:
+            constants.append(f"{column.head} {texts.pop()}")
+    marked = found.verdict.situation not in NO_MARKS
+    folds = _folds(groups)
+    row_columns = [column for column in ROW_COLUMNS if any(column[1](row) != DASH for row in found.summary.ran)]
+    lines = [
+        PageLine(
+            group=group,
+            sign=mark(group, found),
+            verdict=_verdict(mark(group, found), found) if marked else "",
+            state=state(group, found) if marked else "",
+            cells={column.key: column.cell(group) for column in columns},
+            scores=_scores(group.first, found.summary),
+            rows=[[column[1](row) for column in row_columns] for row in group.rows],
+            settings=folds.get(at, ()),
+            folded=next((place for place, under in folds.items() if group in under), None),
+            may_be_best=sum(mark(other, found) == MAY_BE_BEST for other in folds.get(at, ())),
+        )
+        for at, group in enumerate(groups)
+    ]
+    return PageMatrix(
+        columns=columns,
+        lines=lines,
+        scale=None if found.verdict.situation == "all alike" else Scale.over(groups, found),
+        legend=legend(found, groups, 400, bars=False),
+        score_heads=("Measure", "mean", "95% interval", "random", "oracle", "target"),
+        row_heads=[column[0] for column in row_columns],
+        marked=marked,
+        constants=constants,
+    )
+
+
+def _folds(groups: Sequence[RowGroup]) -> dict[int, list[RowGroup]]:
+    """Of many lines, by the place of each model's first one: the model's other lines."""
+    if len(groups) <= MOST_LINES:
+        return {}
+    places = {id(group): at for at, group in enumerate(groups)}
+    return {places[id(several[0])]: several[1:] for several in by_model(groups)}
+
+
+def _verdict(sign: str, found: Findings) -> str:
+    if found.has_incumbent:
+        return {INCUMBENT: "incumbent", BEATS: "beats it", MAY_BE_BEST: "undecided", WORSE: "worse"}.get(sign, DASH)
+    return {LEADS: "leads", MAY_BE_BEST: "may be best", OPEN: "open"}.get(sign, "worse")
+
+
+def _columns(found: Findings, *, by_store: bool) -> list[PageColumn]:
+    """Who, how good, how fast, then the kind's own figures, the other measures, size and price."""
+    summary, decides = found.summary, found.verdict.measure
+    stores = any(row.store for row in summary.ran)
+    doubt = "?" if unreliable(summary.ran) else ""
+    own = {column.measure for column in summary.own_columns}
+    columns = [
+        PageColumn("model", "Model", _name, is_text=True, main=True),
+        *([PageColumn("store", "Store", _stores, is_text=True)] if stores else []),
+        PageColumn(decides, found.measure, lambda group: _mean(group.first, decides, 3), best_is_high=True, main=True),
+        *([PageColumn("search", f"search p50 ms{doubt}", _timed(_search))] if by_store else []),
+        PageColumn("p50", f"p50 ms{doubt}", _timed(p50), main=any(map(p50, summary.ran))),
+        *([PageColumn("p95", f"p95 ms{doubt}", _timed(p95))] if by_store else []),
+    ]
+    for number, one in enumerate(summary.own_columns):
+        columns.append(PageColumn(f"own{number}", head_words(one.head), _own(one)))
+    for measure in summary.matrix_measures:
+        if measure not in {decides, *own}:
+            columns.append(PageColumn(measure, short_head(found, measure), _of(measure), best_is_high=True))
+    judged = judged_columns(summary)
+    columns += [PageColumn(one.key, one.field, _share(one.value)) for one in judged]
+    columns.append(PageColumn("index", "Index", _by_row(lambda row: row.index_bytes, size)))
+    columns.append(PageColumn(PER_MILLION.key, "$ / M docs", _by_row(price, dollars)))
+    columns.append(PageColumn(PER_THOUSAND.key, "$ / K queries", _by_row(query_price, dollars)))
+    return columns
+
+
+def _name(group: RowGroup) -> PageCell:
+    return PageCell((Part(group.title),), group.name)
+
+
+def _stores(group: RowGroup) -> PageCell:
+    rows = group.same_name
+    if len(rows) > 2:
+        return PageCell(
+            (Part(f"{store_name(rows[0])} +{len(rows) - 1}", hint=", ".join(group.stores)),), group.stores[0]
+        )
+    parts = tuple(Part(store_name(row), row.label) for row in rows if row.store)
+    return PageCell(parts or (Part(DASH),), parts[0].text if parts else "")
+
+
+def _mean(row: Row, measure: str, digits: int) -> PageCell:
+    value = row.measures.get(measure)
+    if value is None:
+        return PageCell((Part(DASH),))
+    ends = "" if value.low is None or value.high is None else f"95% interval {interval(value.low, value.high)}"
+    return PageCell((Part(f"{value.mean:.{digits}f}", hint=ends),), value.mean)
+
+
+def _of(measure: str) -> Callable[[RowGroup], PageCell]:
+    return lambda group: _mean(group.first, measure, 2)
+
+
+def _own(column: Any) -> Callable[[RowGroup], PageCell]:
+    return lambda group: PageCell((Part(own_text(column, group.first.label)),), column.values.get(group.first.label))
+
+
+def _share(value: Callable[[Row], float | None]) -> Callable[[RowGroup], PageCell]:
+    def cell(group: RowGroup) -> PageCell:
+        share = value(group.first)
+        return PageCell((Part(DASH if share is None else f"{share:.0%}"),), share)
+
+    return cell
+
+
+def _by_row(value: Callable[[Row], float | None], form: Callable[[float], str]) -> Callable[[RowGroup], PageCell]:
+    """A figure of each store; of three or more from the lowest to the highest, and once where all are equal."""
+
+    def cell(group: RowGroup) -> PageCell:
+        known = [(row, figure) for row in group.same_name if (figure := value(row)) is not None]
+        if not known:
+            return PageCell((Part(DASH),))
+        texts = [form(figure) for _, figure in known]
+        lowest = min(figure for _, figure in known)
+        if len(set(texts)) == 1:
+            return PageCell((Part(texts[0], hint=_doubt(known[0][0])),), lowest)
+        if len(known) > 2:
+            ends = f"{form(lowest)}{DASH}{form(max(figure for _, figure in known))}"
+            return PageCell((Part(ends),), lowest)
+        return PageCell(tuple(Part(form(figure), row.label, _doubt(row)) for row, figure in known), lowest)
+
+    return cell
+
+
+def _timed(value: Callable[[Row], float | None]) -> Callable[[RowGroup], PageCell]:
+    return _by_row(value, milliseconds)
+
+
+def _search(row: Row) -> float | None:
+    return row.latency.search.p50 if row.latency else None
+
+
+def _doubt(row: Row) -> str:
+    """Why a row's times are to be read with care."""
+    if row.latency is None:
+        return ""
+    said = [words(doubt) for doubt in row.latency.doubts]
+    return "; ".join([*said, *([earlier_timing_words(row.latency.kept)] if row.latency.kept else [])])
+
+
+def _scores(row: Row, summary: Summary) -> list[list[str]]:
+    """Every measure of a row with its interval, its floor and ceiling, and its target."""
+    scale = {other.label: other.measures for other in summary.rows if other.row_type == "baseline"}
+    lines = []
+    for measure in dict.fromkeys([summary.verdict.measure, *summary.matrix_measures]):
+        if (value := row.measures.get(measure)) is None:
+            continue
+        ends = DASH if value.low is None or value.high is None else interval(value.low, value.high)
+        ground = [f"{scale[name][measure].mean:.3f}" if measure in scale.get(name, {}) else DASH
+                  for name in ("random", "oracle")]  # fmt: skip
+        target = DASH
+        if measure in row.targets:
+            target = f"{summary.task.targets.get(measure, 0):g}, {'met' if row.targets[measure] else 'missed'}"
+        lines.append([summary.label(measure), f"{value.mean:.3f}", ends, *ground, target])
+    return lines
+
+
+def _ms(value: float | None) -> str:
+    return DASH if value is None else milliseconds(value)
+
+
+def _usd(value: float | None) -> str:
+    return DASH if value is None else dollars(value)
+
+
+RowColumn = tuple[str, Callable[[Row], str]]
+ROW_COLUMNS: tuple[RowColumn, ...] = (
+    ("Contender", lambda row: row.label),
+    ("embed p50 ms", lambda row: _ms(row.latency.embed.p50 if row.latency else None)),
+    ("search p50 ms", lambda row: _ms(_search(row))),
+    ("rerank p50 ms", lambda row: _ms(row.latency.rerank.p50 if row.latency and row.latency.rerank else None)),
+    ("total p50 ms", lambda row: _ms(p50(row))),
+    ("total p95 ms", lambda row: _ms(p95(row))),
+    ("index", lambda row: DASH if row.index_bytes is None else size(row.index_bytes)),
+    ("$ / M docs", lambda row: _usd(price(row))),
+    ("$ / K queries", lambda row: _usd(query_price(row))),
+    ("timing", lambda row: _doubt(row) or DASH),
+)
+
+
+def pull_request_text(found: Findings, matrix: PageMatrix) -> str:
+    """The decision and the matrix, short enough for a comment on a pull request."""
+    said = decision(found)
+    heads = [column.head for column in matrix.columns]
+    rows = [
+        [f"{line.sign} {line.cells[column.key].text}".strip() if at == 0 else line.cells[column.key].text
+         for at, column in enumerate(matrix.columns)]
+        for line in matrix.lines if line.folded is None
+    ]  # fmt: skip
+    figures = [at for at, column in enumerate(matrix.columns) if not column.is_text]
+    text = " ".join(part for part in (said.advice, said.unsettled, said.meaning) if part)
+    return "\n".join([f"**{said.headline}** {text}", "", *markdown_table(heads, rows, figures=figures), "",
+                      matrix.legend, ""])  # fmt: skip
 
 
 def shown_contenders(summary: Summary, detailed: Detailed) -> Detailed:
@@ -62,23 +373,29 @@ def payload(summary: Summary, detailed: Detailed) -> dict[str, Any]:
     return {
         "measure": measure.label,
         "best": summary.verdict.leader,
+        "best_set": summary.verdict.best_set,
+        "incumbent": Findings(summary).has_incumbent,
+        "alpha": ALPHA,
         "rows": _rows(summary),
         "pairs": _pairs(summary),
-        "limits": [limit.key for limit in LIMITS],
+        "limits": [limit.key for limit in acting_limits(summary)],
     } | _queries(summary, detailed, measure)
 
 
 def _rows(summary: Summary) -> list[dict[str, Any]]:
     """Every contender that ran, in the order of the line-up, with the figures that limits are about."""
+    found, standings = Findings(summary), summary.verdict.standings
     return [
         {
             "label": row.label,
+            "alike": (standings[row.label].alike if row.label in standings else "") or row.label,
+            "name": found.name(row.label),
             "mean": row.measures[summary.verdict.measure].mean,
             **{limit.key: limit.column.value(row) for limit in LIMITS},
             "local": row.local,
             "advisable": is_advisable(row, summary.verdict),
             "price": score_and_price(summary, row),
-            **({"untimed": no_time(row)} if p50(row) is None else {}),
+            **({"untimed": no_time(row)} if comparable_p50(row) is None else {}),
         }
         for row in summary.ran
     ]
@@ -136,10 +453,13 @@ def _queries(summary: Summary, detailed: Detailed, measure: Measure) -> dict[str
                 "relevant": len(wanted),
             }
         )
+    length = TEXTS // max(len(numbers), 1)
     return {
         "contenders": [contender.label for contender in detailed.contenders],
         "queries": queries,
         "titles": [detailed.titles.get(document) or document for document in numbers],
+        "texts": [detailed.texts.get(document, "")[:length] for document in numbers] if length >= SHORTEST_TEXT else [],
+        "highest": max((grade for info in detailed.queries.values() for grade in info.grades.values()), default=1),
         "depth": depth,
         "asked": summary.lineup["depth"],
     }

@@ -8,22 +8,27 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from bakeoff.core.facts import Section
 from bakeoff.core.printable import pluralise
 from bakeoff.lineup.lineup import lineup_text
 from bakeoff.report import plots
-from bakeoff.report.charts import Chart, available, colours, shapes
+from bakeoff.report.brief_notes import brief_notes
+from bakeoff.report.charts import Chart, available, shapes
+from bakeoff.report.exports import EXPORTS
+from bakeoff.report.first_screen import caption
 from bakeoff.report.frame import Head, document
 from bakeoff.report.further_words import further_sentences
-from bakeoff.report.groups import name_without_store
-from bakeoff.report.matrix import Bar, keys, matrix
-from bakeoff.report.notes import Note, notes
-from bakeoff.report.page_data import LIMITS, payload, shown_contenders
+from bakeoff.report.groups import shorten
+from bakeoff.report.notes import notes
+from bakeoff.report.page_data import acting_limits, page_matrix, payload, pull_request_text, shown_contenders
 from bakeoff.report.sections import text_table
-from bakeoff.report.verdict_words import Findings, pick_lines, verdict_sentences
-from bakeoff.report.words import WEIGHTED, price_words
+from bakeoff.report.verdict_words import Findings, decision, pick_lines
+from bakeoff.report.words import WEIGHTED, failure_words, price_words
 from bakeoff.results.schema import Cost, Detailed, Latency, Row, Summary
 
+WIDEST = 160  # letters of the line that says what was asked of whom
 Facts = list[tuple[str, str]]
 
 
@@ -36,12 +41,13 @@ def task_facts(summary: Summary, detailed: Detailed) -> Facts:
     cut = f", cut into {task.chunks:,}" if task.chunks != task.documents else ""
     facts: Facts = [
         ("Task", f"{task.name} ({task.kind}), fingerprint {task.fingerprint}"),
+        *([("About", task.about)] if task.about else []),
         ("Documents", f"{task.documents:,}{drawn}{cut}"),
         ("Queries", f"{task.queries:,}" + (f" in {len(task.categories)} categories" if task.categories else "")),
     ]
     if grades:
         shares = ", ".join(f"{count:,} of grade {grade}" for grade, count in sorted(grades.items(), reverse=True))
-        facts.append(("Judgments", f"{sum(grades.values()):,}: {shares}; relevant from grade {task.rel} on"))
+        facts.append(("Judgments", f"{sum(grades.values()):,}: {shares}; relevant = grade ≥ {task.rel}"))
         facts.append(
             ("Relevant per query", f"median {statistics.median(relevant):g}, {min(relevant)} to {max(relevant)}")
         )
@@ -62,7 +68,7 @@ def run_facts(summary: Summary) -> Facts:
     if summary.task.weighting:
         tests = f"{WEIGHTED}; {tests}"
     return [
-        ("Made", f"{summary.started}, in {summary.seconds:.1f} s"),
+        ("Run", f"{summary.started}, in {summary.seconds:.1f} s"),
         ("Machine", f"{machine.cpu}, {machine.cores} cores, {machine.memory_gb:g} GB, {machine.system}"),
         ("Load", f"{machine.load_before:g} before, {machine.load_after:g} after"),
         ("Threads", ", ".join(f"{name} {value}" for name, value in machine.threads.items()) or "not pinned"),
@@ -74,7 +80,7 @@ def run_facts(summary: Summary) -> Facts:
 
 @dataclass(frozen=True, slots=True)
 class Use(Head):
-    """A column of what each contender took, and how a row fills it."""
+    """A column of the resources used, and how a row fills it."""
 
     text: Callable[[Row], str] = str
 
@@ -99,13 +105,13 @@ USE = (
     _cost_column("Requests", lambda cost: cost.requests),
     _cost_column("Retries", lambda cost: cost.retries),
     _cost_column("From cache", lambda cost: cost.cached),
-    Use("Cut", text=lambda row: _cut(row.cost)),
+    Use("Truncated", text=lambda row: _cut(row.cost)),
     Use("Price", is_text=True, text=lambda row: price_words(row.cost.list_price if row.cost else None) or "–"),
 )
 
 
 def use_table(summary: Summary) -> list[list[str]]:
-    """For each contender what it took: build, cold calls, samples, tokens, requests, cache."""
+    """For each contender the resources used: build, cold calls, samples, tokens, requests, cache."""
     return [[column.text(row) for column in USE] for row in summary.ran]
 
 
@@ -131,22 +137,28 @@ def page(summary: Summary, detailed: Detailed, charts: Sequence[Chart] | None = 
     detailed = shown_contenders(summary, detailed)
     if charts is None:
         charts = plots.charts(summary, detailed) if available() else []
-    palette = colours(summary)
-    labelled = {row.label: palette[name] for row in summary.rows if (name := name_without_store(row)) in palette}
+    found = Findings(summary)
+    matrix = page_matrix(found) if found.groups else None
     names = [contender.label for contender in detailed.contenders]
+    limits = acting_limits(summary) if len(summary.ran) > 1 else []
     content = {
         "summary": summary,
+        "about": caption(found, matrix.constants if matrix else (), WIDEST).partition(": ")[2],
         "measure": summary.label(summary.verdict.measure),
-        "sentences": [*verdict_sentences(summary), *further_sentences(summary)],
-        "picks": pick_lines(Findings(summary)),
-        "limits": LIMITS,
-        "matrix": matrix(summary),
-        "notes": [*notes(summary), *_left_out(summary, detailed)],
-        "legend": keys(summary),
-        "example": Bar(0.62, 0.5, 0.74, 0.2, 1.0, 0.88 if summary.task.targets else None),
+        "decision": decision(found),
+        "leader": found.name(summary.verdict.leader),
+        "picks": [(use, shorten(label), why) for use, label, why in pick_lines(found) if len(summary.ran) > 1],
+        "limits": limits,
+        "offline": len({row.local for row in summary.ran}) > 1,
+        "matrix": matrix,
+        "alike": found.verdict.situation == "all alike",
+        "brief": brief_notes(found),
+        "lost": [(row.label, failure_words(row.not_run)) for row in summary.rows if row.not_run is not None],
+        "notes": [*further_sentences(summary), *(note.sentence for note in notes(summary))],
+        "left_out": _left_out(summary, detailed),
         "sections": [_section(section) for section in summary.sections],
-        "palette": palette,
-        "shapes": shapes(summary),
+        "palette": plots.palette(found),
+        "shapes": shapes(summary) if summary.ran else {},
         "contenders": names,
         "opponents": plots.opponents(summary) if len(summary.ran) > 1 else None,
         "task_facts": task_facts(summary, detailed),
@@ -155,17 +167,25 @@ def page(summary: Summary, detailed: Detailed, charts: Sequence[Chart] | None = 
         "use_rows": use_table(summary),
         "lineup": lineup_text(summary.lineup),
     }
-    return document("result.html", content, payload(summary, detailed) | {"colours": labelled}, charts)
+    data = payload(summary, detailed)
+    if matrix:
+        files = {name: _text(export(summary)) for name, export in EXPORTS.items() if name != "matrix.md"}
+        data["exports"] = files | {"pull-request.md": pull_request_text(found, matrix)}
+    return document("result.html", content, data, charts)
 
 
-def _left_out(summary: Summary, shown: Detailed) -> list[Note]:
+def _text(content: str | bytes) -> str:
+    """A file's text; JSON without its indentation, which the page's script brings back."""
+    return content if isinstance(content, str) else msgspec.json.format(content, indent=0).decode()
+
+
+def _left_out(summary: Summary, shown: Detailed) -> str:
     parts = []
     if len(shown.queries) < summary.task.queries:
         parts.append(f"the first {len(shown.queries):,} of {summary.task.queries:,} queries")
     if len(shown.contenders) < len(summary.ran):
         parts.append(f"the {len(shown.contenders)} best of {len(summary.ran)} contenders")
-    text = f"Query by query, this page has {' and '.join(parts)}; detailed_results.json has more."
-    return [Note("warning", text)] if parts else []
+    return f"This page has {' and '.join(parts)}; detailed_results.json has more." if parts else ""
 
 
 def _section(section: Section) -> dict[str, Any]:

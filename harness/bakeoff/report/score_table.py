@@ -132,9 +132,12 @@ class Scale:
         signs[self._place(found.mean(row), width)] = MEAN
         return "".join(signs)
 
+    def share(self, value: float) -> float:
+        """How far along the scale a value is, from 0 to 1."""
+        return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
+
     def _place(self, value: float, width: int) -> int:
-        share = (value - self.low) / (self.high - self.low)
-        return min(width - 1, max(0, math.floor(share * width)))
+        return min(width - 1, math.floor(self.share(value) * width))
 
 
 def _down(value: float) -> float:

@@ -51,16 +51,6 @@ class Column:
         """Whether it holds words, which are set to the left."""
         return self.quantity is Quantity.TEXT
 
-    @property
-    def has_marks(self) -> bool:
-        """Whether marks may follow its figures, so that they need room."""
-        return self.quantity in (Quantity.MEASURE, Quantity.TIME)
-
-    @property
-    def best_is_high(self) -> bool:
-        """Measures are sorted from the top, everything else from the bottom."""
-        return self.quantity is Quantity.MEASURE and self.ranks
-
 
 MODEL = Column("model", "Model", Quantity.TEXT)
 STORE = Column("store", "Store", Quantity.TEXT)

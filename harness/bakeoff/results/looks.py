@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -148,7 +148,8 @@ def set_over_looks(averaging: Averaging, table: Values, looks: QuestionLooks | N
     """The confidence set of the best, at whatever look this is."""
     if looks is None or not averaging.has_error:
         return averaging.best_set(table, bounded=bounded)
-    return best_set_at(_linear(averaging, table), looks.looks, bounded=bounded, heaviest=averaging.heaviest)
+    linear, units = _linear(averaging, table), _of_units(averaging, looks)
+    return best_set_at(linear, units, bounded=bounded, heaviest=averaging.heaviest)
 
 
 def versus_over_looks(
@@ -157,8 +158,12 @@ def versus_over_looks(
     """Every row against the incumbent, at whatever look this is."""
     if looks is None or not averaging.has_error:
         return averaging.versus(table, incumbent, bounded=bounded)
-    linear = _linear(averaging, table)
-    return versus_at(linear, incumbent, looks.looks, bounded=bounded, heaviest=averaging.heaviest)
+    linear, units = _linear(averaging, table), _of_units(averaging, looks)
+    return versus_at(linear, incumbent, units, bounded=bounded, heaviest=averaging.heaviest)
+
+
+def _of_units(averaging: Averaging, looks: QuestionLooks) -> Looks:
+    return replace(looks.looks, joined=averaging.latest_of_units(looks.looks.joined))
 
 
 def _linear(averaging: Averaging, table: NDArray[np.float64]) -> Values:

@@ -345,6 +345,7 @@ class Detailed(msgspec.Struct, kw_only=True, frozen=True):
     titles: dict[str, str]
     contenders: list[ContenderResult]
     baselines: dict[str, dict[str, list[float | None]]]
+    texts: dict[str, str] = {}  # the beginning of documents that a page may show; absent in older results
 
 
 Content = str | bytes | Iterator[str] | Iterator[bytes]  # of a file; the parts of a long one

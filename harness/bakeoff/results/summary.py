@@ -141,6 +141,8 @@ def _name(measure: Measure, depth: int) -> str | None:
 
 FAULT = "fault"  # why there is no verdict; a warning says which one
 TITLE_LENGTH = 90
+TEXT_LENGTH = 600  # of a document's text, for those who read what was returned
+TEXT_PLACES = 10  # of each ranking whose documents can be read, beside those that are relevant
 DETAILED_QUERIES = 10_000  # beyond this a reader needs a program, and the runs hold everything
 
 
@@ -282,7 +284,8 @@ def _possible_winners(outcome: Outcome, averaging: Averaging) -> list[PossibleWi
 def detail(outcome: Outcome, looks: QuestionLooks | None = None) -> Detailed:
     """`detailed_results.json`: every query of every contender, raw samples included."""
     task = outcome.task
-    titles: dict[str, str] = {}
+    nothing: tuple[dict[str, str], dict[str, str]] = ({}, {})
+    titles, texts = Additions().attempt("titles", partial(_documents, outcome), nothing)
     return Detailed(
         queries={
             query.id: QueryInfo(
@@ -296,7 +299,7 @@ def detail(outcome: Outcome, looks: QuestionLooks | None = None) -> Detailed:
             )
             for place, query in enumerate(task.queries[:DETAILED_QUERIES])
         },
-        titles=Additions().attempt("titles", partial(_titles, outcome), titles),
+        titles=titles,
         contenders=[
             ContenderResult(
                 label=row.contender.label,
@@ -309,6 +312,7 @@ def detail(outcome: Outcome, looks: QuestionLooks | None = None) -> Detailed:
             name: {str(measure): values[:DETAILED_QUERIES].tolist() for measure, values in scores.items()}
             for name, scores in outcome.baselines.items()
         },
+        texts=texts,
     )
 
 
@@ -328,29 +332,42 @@ def all_scores(outcome: Outcome) -> AllScores | None:
     return AllScores(asked, {label: np.stack(columns, axis=1) for label, columns in tables.items()})
 
 
-def _titles(outcome: Outcome) -> dict[str, str]:
-    """Of the documents in a ranking or a judgment of the queries that are shown; the others may be millions."""
+def _documents(outcome: Outcome) -> tuple[dict[str, str], dict[str, str]]:
+    """Titles of the documents in a ranking or a judgment of the queries that are shown; the others may be millions.
+
+    The beginning of the text as well of those that come first or are relevant.
+    """
     task = outcome.task
-    shown: set[str] = set()
+    named: set[str] = set()
+    read: set[str] = set()
     for query in task.queries[:DETAILED_QUERIES]:
-        shown.update(task.judgments.get(query.id, {}))
+        grades = task.judgments.get(query.id, {})
+        named.update(grades)
+        read.update(document for document, grade in grades.items() if grade >= task.rel)
         for row in outcome.ran:
             if query.id in row.rankings:
-                shown.update(row.rankings[query.id].ids)
-    places = [place for place, name in enumerate(document_ids(task.documents)) if name in shown]
-    titles = {}
+                named.update(row.rankings[query.id].ids)
+                read.update(row.rankings[query.id].ids[:TEXT_PLACES])
+    places = [place for place, name in enumerate(document_ids(task.documents)) if name in named]
+    titles, texts = {}, {}
     with steps("titles", len(places)) as advance:
         for place in places:
             document = task.documents[place]
             titles[document.id] = _title(document)
+            if document.id in read and (text := _beginning(document.text, TEXT_LENGTH)):
+                texts[document.id] = text
             advance(1)
-    return titles
+    return titles, texts
 
 
 def _title(document: Document) -> str:
     """What reports call a document: the beginning of its text where it has no title."""
-    text = " ".join(document.text[: 4 * TITLE_LENGTH].split())
-    return document.title or (text if len(text) <= TITLE_LENGTH else f"{text[:TITLE_LENGTH].rstrip()} …")
+    return document.title or _beginning(document.text, TITLE_LENGTH)
+
+
+def _beginning(text: str, length: int) -> str:
+    text = " ".join(text[: 4 * length].split())
+    return text if len(text) <= length else f"{text[: length + 1].rpartition(' ')[0] or text[:length]} …"
 
 
 def _query_results(row: Scored, task: Task) -> dict[str, QueryResult]:

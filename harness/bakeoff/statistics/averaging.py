@@ -48,6 +48,9 @@ class Averaging(Protocol):
     def count_units(self, where: Mask) -> int:
         """How many queries, or clusters with such a query, these are."""
 
+    def latest_of_units(self, looks: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Each query's look, or the latest look of each cluster's queries: a cluster counts when it is whole."""
+
     def mean(self, values: Values, where: Mask | None = None) -> float:
         """The mean over all queries, or over some."""
 
@@ -113,6 +116,10 @@ class PerQuery:
     def count_units(self, where: Mask) -> int:
         """Queries."""
         return int(np.count_nonzero(where))
+
+    def latest_of_units(self, looks: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Those of the queries."""
+        return looks
 
     def mean(self, values: Values, where: Mask | None = None) -> float:
         """The plain mean."""
@@ -190,6 +197,13 @@ class PerQueryAsked:
     def count_units(self, where: Mask) -> int:
         """Queries, or clusters."""
         return len(np.unique(units_of(self.strata)[where]))
+
+    def latest_of_units(self, looks: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Those of the queries, or of the clusters."""
+        units = units_of(self.strata)
+        latest = np.zeros(units.max() + 1, dtype=np.intp)
+        np.maximum.at(latest, units, looks)
+        return latest
 
     def mean(self, values: Values, where: Mask | None = None) -> float:
         """Weighted by traffic, or by the traffic of some queries."""

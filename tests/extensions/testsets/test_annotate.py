@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bakeoff.extensions.testsets.annotate import GivenGrade, GradingSession, Server
+from bakeoff.core.task import Document
+from bakeoff.extensions.testsets.annotate import GivenGrade, GradingSession, Server, _where
 from bakeoff_providers.errors import InputError
 
 from tests.errors import refuses, says
@@ -63,6 +64,30 @@ def test_a_grade_is_on_disk_when_it_is_answered(server: Server, tmp_path: Path) 
     assert saved(tmp_path)["grades"] == {"q1": {first["document"]["id"]: 3}}
     assert saved(tmp_path)["notes"] == {"q1": {first["document"]["id"]: "clear"}}
     assert ask(server, "pair?at=0")[1]["grade"] == 3
+
+
+def test_a_grade_that_cannot_be_written_is_not_kept(server: Server, tmp_path: Path) -> None:
+    ask(server, "grade", grade("q1", "1", 3, "first"))
+    file = tmp_path / "task" / "annotations" / "ada.json"
+    aside = file.rename(file.with_suffix(".aside"))
+    file.mkdir()  # where the disk is full or taken, writing fails
+    status, answer, _ = ask(server, "grade", grade("q1", "2", 2, "second"))
+    assert (status, list(answer)) == (400, ["error"])
+    file.rmdir()
+    aside.rename(file)
+    assert (server.session.done, server.session.annotation.notes) == (1, {"q1": {"1": "first"}})
+    ask(server, "grade", grade("q2", "1", 1))
+    assert saved(tmp_path)["grades"] == {"q1": {"1": 3}, "q2": {"1": 1}}
+
+
+def test_a_pair_says_where_its_document_is_and_how_far_the_query_is(server: Server) -> None:
+    shown = [ask(server, f"pair?at={at}")[1] for at in range(6)]
+    assert [(pair["query"]["id"], pair["place"], pair["of"]) for pair in shown] == [
+        (query, place, 3) for query in ("q1", "q2") for place in (1, 2, 3)
+    ]
+    assert [pair["document"]["where"] for pair in shown] == [pair["document"]["id"] for pair in shown]
+    document = Document("7", "text", metadata={"path": "guide/a.md", "url": "https://example.org/a"})
+    assert _where(document) == "https://example.org/a"
 
 
 def test_grades_can_be_changed_and_notes_taken_back(server: Server, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.extensions.corpus_size.growth import Extrapolation
 from bakeoff.extensions.corpus_size.study import CorpusSizes, Growth, Point
 from bakeoff.report import charts as drawing
-from bakeoff.report.charts import SERIES, Chart, colour_of, guarded, inline, var
+from bakeoff.report.charts import HUES, Chart, colour_of, guarded, hues, inline, var
 from bakeoff.report.frame import Head, document
 from bakeoff.report.notes import task_called
 from bakeoff.report.words import WEIGHTED
@@ -62,7 +62,7 @@ def sentences(sizes: CorpusSizes) -> list[str]:
 
 def render(sizes: CorpusSizes, target: Path) -> list[str]:
     """Writes the page; a sentence for what could not be drawn."""
-    drawn = [guarded("corpus-size", TITLE, lambda: chart(sizes))] if drawing.available() and sizes.rows else []
+    drawn = guarded("corpus-size", TITLE, lambda: chart(sizes)) if drawing.available() and sizes.rows else []
     write_atomic(target, page(sizes, drawn))
     missing = [] if drawing.available() else [drawing.MISSING]
     return [*missing, *(each.failure for each in drawn if each.failure)]
@@ -103,7 +103,7 @@ def chart(sizes: CorpusSizes) -> Chart:
     beyond = [(row, row.estimate) for row in sizes.rows if row.estimate]
     if beyond and sizes.target:
         for place, (row, estimate) in enumerate(beyond):
-            aside = (place - (len(beyond) - 1) / 2) * min(BESIDE, BESIDE * SERIES / len(beyond))
+            aside = (place - (len(beyond) - 1) / 2) * min(BESIDE, BESIDE * HUES / len(beyond))
             line = alt.Chart(inline([_record(row, row.points[-1]), _record(row, estimate)]))
             end = alt.Chart(inline([_record(row, estimate)]))
             layers += [
@@ -144,7 +144,7 @@ def _ordered(sizes: CorpusSizes) -> list[Growth]:
 
 
 def _palette(sizes: CorpusSizes) -> dict[str, str]:
-    return {row.label: f"c{place % SERIES}" for place, row in enumerate(_ordered(sizes))}
+    return hues(row.label for row in _ordered(sizes))
 
 
 def _measure(sizes: CorpusSizes) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
-from bakeoff_providers.errors import InputError
+from bakeoff_providers.errors import BakeoffError, InputError
 from bakeoff_providers.files import try_lock
 from markupsafe import Markup
 
@@ -23,8 +23,9 @@ from bakeoff.core.files import write_json
 from bakeoff.core.hashing import order_key
 from bakeoff.core.local_server import LocalHandler, LocalServer, right_length
 from bakeoff.core.printable import whole_number
+from bakeoff.core.task import Document
 from bakeoff.extensions.testsets.grade import definition
-from bakeoff.report.frame import environment, style
+from bakeoff.report.frame import MARKS, environment, style
 from bakeoff.tasks.annotations import Annotation, QueryDocument
 from bakeoff.tasks.task_folder import TaskFolder
 
@@ -79,7 +80,14 @@ class GradingSession:
             query, document = self.folder.query(pair[0]), self.folder.document(pair[1])
             return state | {
                 "query": {"id": pair[0], "text": query.text, "category": query.category},
-                "document": {"id": pair[1], "title": document.title, "text": document.text},
+                "document": {
+                    "id": pair[1],
+                    "title": document.title,
+                    "text": document.text,
+                    "where": _where(document),
+                },
+                "place": 1 + sum(other[0] == pair[0] for other in self.pairs[:at]),
+                "of": sum(other[0] == pair[0] for other in self.pairs),
                 "grade": self.grade_of(pair),
                 "note": self.annotation.notes.get(pair[0], {}).get(pair[1], ""),
                 "next": self.next_open(at),
@@ -93,15 +101,15 @@ class GradingSession:
         if given.grade is not None:
             self.folder.check(*pair, given.grade)
         with self._lock:
+            kept = self.annotation
+            grades, notes = dict(kept.grades), dict(kept.notes)
             if given.grade is not None:
-                self.annotation.grades.setdefault(pair[0], {})[pair[1]] = given.grade
-            notes = self.annotation.notes.setdefault(pair[0], {})
-            notes[pair[1]] = given.note.strip()
-            if not notes[pair[1]]:
-                del notes[pair[1]]
-            if not notes:
-                del self.annotation.notes[pair[0]]
-            write_json(self.path, self.annotation)
+                grades[pair[0]] = {**grades.get(pair[0], {}), pair[1]: given.grade}
+            said = {**notes.get(pair[0], {}), pair[1]: given.note.strip()}
+            notes[pair[0]] = {document: note for document, note in said.items() if note}
+            changed = msgspec.structs.replace(kept, grades=grades, notes={q: said for q, said in notes.items() if said})
+            write_json(self.path, changed)  # what can't be written is not kept, and not counted
+            self.annotation = changed
             return {"done": self.done, "next": self.next_open(self.pairs.index(pair))}
 
     @contextlib.contextmanager
@@ -118,6 +126,12 @@ class GradingSession:
                 yield
             finally:
                 mark.unlink(missing_ok=True)
+
+
+def _where(document: Document) -> str:
+    """The address or the path of a document; its id where it says neither."""
+    known = (document.metadata.get(key) for key in ("url", "path", "source"))
+    return next((place for place in known if isinstance(place, str) and place), document.id)
 
 
 def to_html(markdown: str) -> str:
@@ -172,6 +186,7 @@ def _inline(text: str) -> str:
 
 
 _HERE = Path(__file__).parent
+_SCRIPT = _HERE / "static" / "annotate.js"
 MOST_BYTES = 100_000  # of one request: a grade and a note
 
 
@@ -219,7 +234,8 @@ class Server:
             scale=[_step(grade, name) for grade, name in sorted(folder.scale.items())],
             guidelines=Markup(to_html(self._guidelines)),
             style=style(_HERE / "static" / "annotate.css"),
-            script=Markup((_HERE / "static" / "annotate.js").read_text(encoding="utf-8")),
+            script=Markup("".join(file.read_text(encoding="utf-8") for file in (MARKS, _SCRIPT))),
+            command=f"bakeoff validate {folder.name}",
         )  # fmt: skip
 
 
@@ -281,7 +297,7 @@ class _Handler(LocalHandler):
     def _answer(self, make: Any) -> None:
         try:
             body = msgspec.json.encode(make())
-        except (InputError, msgspec.DecodeError) as error:
+        except (BakeoffError, msgspec.DecodeError) as error:
             self._refuse(400, str(error))
         else:
             self._send(200, body, "application/json")

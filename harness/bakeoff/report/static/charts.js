@@ -26,7 +26,8 @@
         at("versus").replaceChildren(same ? "Choose two different contenders." : elsewhere);
         return;
       }
-      const verdict = pair.p <= data.alpha ? "a real difference" : "can't be told apart";
+      at("versus").dataset.shown = pair.p <= data.alpha;
+      const verdict = pair.p <= data.alpha ? "a difference is shown" : "not significantly different";
       const interval = pair.low === null ? "" : ` (95% interval ${signed(pair.low)} to ${signed(pair.high)})`;
       at("versus").replaceChildren(
         `${pair.a} against ${pair.b}: ${signed(pair.difference)}${interval}, ` +
@@ -45,16 +46,33 @@
     chooser.addEventListener("change", () => views.history.signal("measure", chooser.value).run());
   }
 
-  window.bakeoff.drawCharts = async () => {
-    for (const place of document.querySelectorAll(".chart")) {
+  /** What is closed has no width: its charts are drawn when it is opened. */
+  async function draw(within) {
+    for (const place of within.querySelectorAll(".chart:not([data-drawn])")) {
+      if (place.closest("details:not([open])")) continue;
+      place.dataset.drawn = "";
       await pause();
       // ast: expressions are interpreted, so that the page's policy need not allow eval
       const options = { renderer: "svg", actions: false, ast: true, defaultStyle: false, tooltip: { theme: "custom" } };
-      const drawn = await window.vegaEmbed(place, specs[Number(place.dataset.spec)], options);
+      const drawn = await window.vegaEmbed(place, specs[place.dataset.spec], options);
       views[place.dataset.key] = drawn.view;
     }
-    startVersus();
+  }
+
+  window.bakeoff.startCharts = async () => {
+    const method = at("method");
+    method?.addEventListener("toggle", async () => {
+      await draw(method);
+      startVersus();
+      document.documentElement.dataset.charts = "all";
+    });
+    const openMethod = () => {
+      if (method && location.hash === "#method") method.open = true;
+    };
+    window.addEventListener("hashchange", openMethod);
+    openMethod();
+    await draw(document);
     startHistory();
-    document.documentElement.dataset.charts = specs.length ? "drawn" : "none";
+    document.documentElement.dataset.charts ||= Object.keys(specs).length ? "drawn" : "none";
   };
 })();

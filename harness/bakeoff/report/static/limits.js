@@ -1,11 +1,12 @@
 /* The reader's limits: the same rule as bakeoff/results/picks.py; a browser test holds the two together. */
 (() => {
   const { data, at, make, listed } = window.bakeoff;
+  const BADGES = { best: ["★", "leads"], tied: ["≈", "may be best"], worse: ["", "worse"] };
 
   function choose(limits) {
-    const keeps = (figure, limit) => limit === null || (figure !== null && figure <= limit);
+    const keeps = (figure, limit) => limit === undefined || limit === null || (figure !== null && figure <= limit);
     const kept = data.rows.filter(
-      (row) => (row.local || !limits.offline) && data.limits.every((key) => keeps(row[key], limits[key])),
+      (row) => (row.local || !limits.offline) && ["p50", "cost", "index"].every((key) => keeps(row[key], limits[key])),
     );
     const names = kept.map((row) => row.label);
     const advisable = kept.filter((row) => row.advisable);
@@ -21,15 +22,25 @@
   /** Whose p50 is not known, where it is limited. */
   function unknown(limits) {
     const untimed = data.rows.filter((row) => row.p50 === null && (row.local || !limits.offline));
-    if (limits.p50 === null || !untimed.length) return "";
+    if (limits.p50 === null || limits.p50 === undefined || !untimed.length) return "";
     return ` The p50 of ${listed(untimed.map((row) => row.label))} is not known. ${untimed[0].untimed}`;
   }
 
-  /** Rounded up to two digits, so that the row whose figure it is keeps the limit. */
-  function roundedUp(figure) {
-    if (!(figure > 0)) return 0;
-    const unit = 10 ** (Math.floor(Math.log10(figure)) - 1);
-    return Number((Math.ceil(figure / unit - 1e-9) * unit).toPrecision(2));
+  /** Who may be best of the rows within the limits. The verdict stands while all that may be best are among them;
+   * otherwise a row is worse where a pair of these rows shows it (Holm over all pairs, so that any choice may be made). */
+  function statesWithin(feasible) {
+    const kept = new Set(data.rows.filter((row) => feasible.includes(row.label)).map((row) => row.alike));
+    const home = new Map(data.rows.map((row) => [row.label, row.alike]));
+    if (data.incumbent || data.best_set.every((label) => kept.has(home.get(label)))) return null;
+    const rows = data.rows.filter((row) => kept.has(row.alike));
+    const highest = Math.max(...rows.map((row) => row.mean));
+    const beaten = new Set();
+    for (const pair of data.pairs) {
+      const [a, b] = [home.get(pair.a), home.get(pair.b)];
+      if (pair.p <= data.alpha && kept.has(a) && kept.has(b)) beaten.add(pair.difference < 0 ? a : b);
+    }
+    const state = (row) => (row.mean > highest - 1e-12 ? "best" : beaten.has(row.alike) ? "worse" : "tied");
+    return new Map(rows.map((row) => [row.alike, state(row)]));
   }
 
   /** The limit in a field, or null. */
@@ -38,48 +49,46 @@
     return text === "" || Number.isNaN(Number(text)) ? null : Number(text);
   }
 
-  function update() {
-    const limits = Object.fromEntries(data.limits.map((key) => [key, limitOf(key)]));
-    const choice = choose({ ...limits, offline: at("limit-offline").checked });
-    const rest = choice.label ? choice.sentence.slice(choice.label.length) : choice.sentence;
-    at("choice").replaceChildren(...(choice.label ? [make("b", {}, choice.label)] : []), rest);
-    for (const key of data.limits) {
-      at(`slide-${key}`).setAttribute("aria-valuetext", at(`limit-${key}`).value || "no limit");
-    }
-    const kept = new Set(choice.feasible);
-    for (const row of document.querySelectorAll(".matrix tr.ran")) {
-      row.classList.toggle("out", !kept.has(row.dataset.label));
-    }
-    window.bakeoff.filterRows();
+  function showState(line, state) {
+    const badge = line.querySelector(".badge");
+    if (!badge) return;
+    if (!line.verdict) line.verdict = { state: line.dataset.state, children: [...badge.childNodes] };
+    for (const name of Object.keys(BADGES)) line.classList.toggle(name, name === (state || line.verdict.state));
+    if (state) badge.replaceChildren(make("b", {}, BADGES[state][0]), " ", make("span", {}, BADGES[state][1]));
+    else badge.replaceChildren(...line.verdict.children);
   }
 
-  /** A slider whose stops are the contenders' own figures, and the field beside it. */
-  function join(key) {
-    const known = data.rows.map((row) => row[key]).filter((figure) => figure !== null);
-    const stops = [...new Set(known.map(roundedUp))].sort((a, b) => a - b);
-    const slider = at(`slide-${key}`);
-    const field = at(`limit-${key}`);
-    Object.assign(slider, { min: 0, max: stops.length, step: 1, value: stops.length, disabled: stops.length < 2 });
-    slider.addEventListener("input", () => {
-      const stop = stops[Number(slider.value)];
-      field.value = stop === undefined ? "" : String(stop);
-      update();
-    });
-    field.addEventListener("input", () => {
-      const limit = limitOf(key);
-      const above = stops.findIndex((stop) => limit !== null && stop >= limit);
-      slider.value = above < 0 ? stops.length : above;
-      update();
-    });
+  function update() {
+    const limits = Object.fromEntries(data.limits.map((key) => [key, limitOf(key)]));
+    limits.offline = Boolean(at("limit-offline")?.checked);
+    const active = limits.offline || data.limits.some((key) => limits[key] !== null);
+    const choice = choose(limits);
+    const states = active ? statesWithin(choice.feasible) : null;
+    const output = at("choice");
+    output.hidden = !active;
+    const rest = choice.label ? choice.sentence.slice(choice.label.length) : choice.sentence;
+    const how = states ? " Marks compare the rows within the limits (paired tests, Holm)." : "";
+    output.replaceChildren(...(choice.label ? [make("b", {}, choice.label)] : []), rest, how);
+    const kept = new Set(choice.feasible);
+    const home = new Map(data.rows.map((row) => [row.label, row.alike]));
+    for (const line of document.querySelectorAll(".matrix tr.ran")) {
+      const labels = JSON.parse(line.dataset.labels);
+      line.classList.toggle("out", !labels.some((label) => kept.has(label)));
+      for (const part of line.querySelectorAll("[data-label]")) {
+        part.classList.toggle("out", !kept.has(part.dataset.label));
+      }
+      showState(line, states?.get(home.get(labels[0])));
+    }
+    window.bakeoff.limited = active;
+    window.bakeoff.filterRows();
   }
 
   window.bakeoff.choose = choose;
   window.bakeoff.startLimits = () => {
     const form = at("limits");
     if (!form) return;
-    data.limits.forEach(join);
-    at("limit-offline").addEventListener("change", update);
     form.addEventListener("submit", (event) => event.preventDefault());
-    update();
+    for (const key of data.limits) at(`limit-${key}`).addEventListener("input", update);
+    at("limit-offline")?.addEventListener("change", update);
   };
 })();

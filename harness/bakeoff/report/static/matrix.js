@@ -1,12 +1,15 @@
-/* The matrix: sorting moves contenders; the scales and what did not run stay below. */
+/* The matrix: sorting moves lines with what opens below them; of many lines those of a model are folded. */
 (() => {
   const { at, words } = window.bakeoff;
+  const lines = () => [...document.querySelectorAll(".matrix tbody tr.ran")];
+  const below = (line) => line.nextElementSibling;
 
   function sort(body, heads, key, ascending) {
-    const value = (row) => {
-      const cell = [...row.cells].find((cell) => cell.dataset.key === key);
-      if (heads.get(key).classList.contains("text")) return cell.textContent;
-      return cell.dataset.value === undefined ? null : Number(cell.dataset.value);
+    const isText = heads.get(key).classList.contains("text");
+    const value = (line) => {
+      const cell = [...line.cells].find((cell) => cell.dataset.key === key);
+      if (cell.dataset.value === undefined) return null;
+      return isText ? cell.dataset.value : Number(cell.dataset.value);
     };
     const order = (a, b) => {
       const [x, y] = [value(a), value(b)];
@@ -14,37 +17,59 @@
       const less = typeof x === "string" ? x.localeCompare(y) : x - y;
       return ascending ? less : -less;
     };
-    body.prepend(...[...body.querySelectorAll("tr.ran")].sort(order));
+    const pairs = lines().map((line) => [line, below(line)]);
+    body.append(...pairs.sort(([a], [b]) => order(a, b)).flat());
     for (const head of heads.values()) head.removeAttribute("aria-sort");
     heads.get(key).setAttribute("aria-sort", ascending ? "ascending" : "descending");
-    at("sorter").value = key;
   }
+
+  function toggle(button, open) {
+    button.setAttribute("aria-expanded", String(open));
+    return open;
+  }
+
+  window.bakeoff.filterRows = () => {
+    const wanted = at("filter") ? words("filter") : [];
+    const tied = at("only-tied")?.checked;
+    const unfolded = new Set(
+      [...document.querySelectorAll(".unfold[aria-expanded=true]")].map((button) => button.dataset.fold),
+    );
+    for (const line of lines()) {
+      const is = (name) => line.classList.contains(name);
+      const searched = wanted.length || tied || window.bakeoff.limited;
+      line.hidden =
+        !wanted.every((word) => line.dataset.find.includes(word)) ||
+        Boolean(tied && !is("tied") && !is("best")) ||
+        is("out") ||
+        (is("folded") && !searched && !unfolded.has(line.dataset.under));
+      below(line).hidden = line.hidden || line.querySelector(".open").getAttribute("aria-expanded") !== "true";
+    }
+  };
 
   window.bakeoff.startMatrix = () => {
     const body = document.querySelector(".matrix tbody");
     if (!body) return;
-    const heads = new Map([...document.querySelectorAll(".matrix thead th")].map((head) => [head.dataset.key, head]));
-    const first = (key) => heads.get(key).dataset.first === "ascending";
+    const heads = new Map([...document.querySelectorAll(".matrix thead th[data-key]")].map((h) => [h.dataset.key, h]));
     for (const [key, head] of heads) {
       head.firstElementChild.addEventListener("click", () => {
         const now = head.getAttribute("aria-sort");
-        sort(body, heads, key, now === null ? first(key) : now === "descending");
+        sort(body, heads, key, now === null ? head.dataset.first === "ascending" : now === "descending");
       });
     }
-    at("sorter").addEventListener("change", (event) => sort(body, heads, event.target.value, first(event.target.value)));
-    const deciding = [...heads.values()].find((head) => "decides" in head.dataset);
-    if (body.querySelector("tr.ran")) sort(body, heads, deciding.dataset.key, false);
-    for (const id of ["filter", "only-tied", "only-kept"]) at(id).addEventListener("input", window.bakeoff.filterRows);
-  };
-
-  window.bakeoff.filterRows = () => {
-    const wanted = words("filter");
-    for (const row of document.querySelectorAll(".matrix tbody tr")) {
-      const is = (name) => row.classList.contains(name);
-      row.hidden =
-        (!is("scale") && !wanted.every((word) => row.dataset.find.includes(word))) ||
-        (at("only-tied").checked && !is("scale") && !is("tied")) ||
-        (at("only-kept").checked && is("ran") && is("out"));
+    for (const line of lines()) {
+      line.dataset.state = ["best", "tied", "worse"].find((name) => line.classList.contains(name)) || "";
+      line.addEventListener("click", (event) => {
+        if (event.target.closest(".unfold") || getSelection().toString()) return;
+        const button = line.querySelector(".open");
+        below(line).hidden = !toggle(button, button.getAttribute("aria-expanded") !== "true");
+      });
     }
+    for (const button of document.querySelectorAll(".unfold")) {
+      button.addEventListener("click", () => {
+        toggle(button, button.getAttribute("aria-expanded") !== "true");
+        window.bakeoff.filterRows();
+      });
+    }
+    for (const id of ["filter", "only-tied"]) at(id)?.addEventListener("input", window.bakeoff.filterRows);
   };
 })();

@@ -1,8 +1,10 @@
 /* Queries: a list that is filled as far as it is read, and an answer that is made when it is opened. */
 (() => {
   const { data, at, make, listed, words } = window.bakeoff;
-  const STEP = 50;
+  const STEP = 10;
+  const LISTS = 4; // that are shown before somebody asks for all
   const best = data.contenders.indexOf(data.best);
+  const nameOf = new Map(data.rows.map((row) => [row.label, row.name]));
   const missed = (query) => query.wanted.filter(([, , places]) => !places[best] || places[best] > data.depth);
   const spread = (query) => Math.max(...query.values) - Math.min(...query.values);
   const orders = {
@@ -10,18 +12,14 @@
     spread: (a, b) => spread(b) - spread(a),
   };
 
-  /** The dots of all contenders, the best one's on top. */
-  function strip(query) {
-    const dots = make("span", { className: "strip" });
-    dots.setAttribute("aria-hidden", "true");
+  /** The two highest of the contenders that did better than the best one; rows that score alike are one. */
+  function better(query) {
+    const names = new Map();
     query.values.forEach((value, place) => {
-      const colour = `var(--${data.colours[data.contenders[place]] || "c5"})`;
-      const dot = make("i", { style: { left: `${value * 100}%`, background: colour } });
-      dot.classList.toggle("top", place === best);
-      if (place === best) dots.append(dot);
-      else dots.prepend(dot);
+      if (value > query.values[best] + 1e-9) names.set(nameOf.get(data.contenders[place]), value);
     });
-    return dots;
+    const first = [...names].sort((a, b) => b[1] - a[1]).slice(0, 2);
+    return first.length ? `better: ${first.map(([name, value]) => `${name} ${value.toFixed(2)}`).join(" · ")}` : "";
   }
 
   function line(query) {
@@ -30,8 +28,8 @@
       {},
       make("span", { className: "asked" }, query.text),
       make("span", { className: "cat" }, query.category),
-      strip(query),
       make("span", { className: "val" }, query.values[best].toFixed(3)),
+      make("span", { className: "better" }, better(query)),
     );
     const details = make("details", { className: "query" }, summary);
     details.dataset.query = query.id;
@@ -41,16 +39,26 @@
     return details;
   }
 
-  function grade(value, highest) {
-    const shade = value === null || value === 0 ? "none" : value >= highest ? "full" : "some";
+  function grade(value) {
+    const shade = value === null || value === 0 ? "none" : value >= data.highest ? "full" : "some";
     const chip = make("span", { className: `grade ${shade}` }, value === null ? "–" : String(value));
     chip.title = value === null ? "not judged" : `grade ${value}`;
     return chip;
   }
 
+  /** A title that opens to the beginning of the text, where the result has it. */
+  function title(number, query, ...after) {
+    const text = data.texts[number];
+    if (!text) return make("span", {}, data.titles[number], ...after);
+    const details = make("details", { className: "doc" }, make("summary", {}, data.titles[number], ...after));
+    details.addEventListener("toggle", () => {
+      if (details.open && details.children.length === 1) details.append(make("p", {}, ...window.markWords(text, query.text)));
+    });
+    return details;
+  }
+
   /** Contenders that returned the same documents share one list. */
   function answer(query) {
-    const highest = Math.max(1, ...query.wanted.map(([, value]) => value));
     const groups = new Map();
     query.top.forEach((documents, place) => {
       const key = documents.join(" ");
@@ -62,48 +70,59 @@
     const lists = make("div", { className: "lists", tabIndex: 0 });
     lists.setAttribute("role", "region");
     lists.setAttribute("aria-label", `What each contender returned for ${query.id}`);
-    for (const places of order) {
+    const column = (places) => {
       const rows = query.top[places[0]].map((number, place) =>
         make(
           "li",
           {},
           make("span", {}, String(place + 1)),
-          grade(query.grades[places[0]][place], highest),
-          make("span", {}, data.titles[number]),
+          grade(query.grades[places[0]][place]),
+          title(number, query),
         ),
       );
-      lists.append(
-        make(
-          "div",
-          {},
-          make("h3", {}, listed(places.map((place) => data.contenders[place]))),
-          make("p", { className: "score" }, `${data.measure} ${value(places).toFixed(3)}`),
-          rows.length ? make("ol", {}, ...rows) : make("p", { className: "note" }, "No answer."),
-        ),
+      return make(
+        "div",
+        {},
+        make("h3", {}, named(places)),
+        make("p", { className: "score" }, `${data.measure} ${value(places).toFixed(3)}`),
+        rows.length ? make("ol", {}, ...rows) : make("p", { className: "note" }, "No answer."),
       );
-    }
-    return make("div", { className: "answer" }, lists, ...lost(query, highest));
+    };
+    lists.append(...order.slice(0, LISTS).map(column));
+    const rest = order.slice(LISTS);
+    const all = make("button", { type: "button", hidden: !rest.length }, `Show ${rest.length} more lists`);
+    all.addEventListener("click", () => {
+      lists.append(...rest.map(column));
+      all.remove();
+    });
+    return make("div", { className: "answer" }, lists, all, ...lost(query));
   }
 
   const note = (text) => [make("p", { className: "note" }, text)];
 
-  function lost(query, highest) {
+  /** Rows that score alike have one name; of many names the first two. */
+  function named(places) {
+    const names = [...new Set(places.map((place) => nameOf.get(data.contenders[place])))];
+    return names.length > 3 ? `${names.slice(0, 2).join(", ")} and ${names.length - 2} others` : listed(names);
+  }
+
+  function lost(query) {
     if (!query.relevant) return note("No document of the task is relevant here.");
     const away = missed(query);
     if (!away.length) {
       const all = query.relevant > query.wanted.length ? `the ${query.wanted.length} best` : `all ${query.relevant}`;
-      return note(`${data.best} has ${all} relevant documents in its first ${data.depth}.`);
+      const documents = query.relevant === 1 ? "the relevant document" : `${all} relevant documents`;
+      return note(`${nameOf.get(data.best)} has ${documents} in its first ${data.depth}.`);
     }
     const rows = away.map(([number, value, places]) => {
       const mine = places[best] ? `place ${places[best]}` : `not among its first ${data.asked}`;
       const first = Math.min(...places.map((place) => place || Infinity));
-      const others = places.flatMap((place, which) => (place === first ? [data.contenders[which]] : []));
-      const better = first < (places[best] || Infinity) ? `; best place ${first}, in ${listed(others)}` : "";
-      const title = make("span", {}, data.titles[number], " ", make("small", {}, mine + better));
-      return make("li", {}, grade(value, highest), title);
+      const others = places.flatMap((place, which) => (place === first ? [which] : []));
+      const elsewhere = first < (places[best] || Infinity) ? `; place ${first} in ${named(others)}` : "";
+      return make("li", {}, grade(value), title(number, query, " ", make("small", {}, mine + elsewhere)));
     });
     return [
-      make("h3", {}, `What ${data.best} missed in its first ${data.depth}`),
+      make("h3", {}, `What ${nameOf.get(data.best)} missed in its first ${data.depth}`),
       make("ul", { className: "missed" }, ...rows),
     ];
   }
@@ -129,7 +148,7 @@
       if (order) shown.sort(order);
       at("count").textContent = `${shown.length} of ${data.queries.length} queries.`;
       list.replaceChildren(...shown.slice(0, upTo).map(line));
-      at("more").hidden = shown.length <= upTo;
+      at("next").hidden = shown.length <= upTo;
     }
     for (const control of ["find", "category", "order", "missed"].map(at).filter(Boolean)) {
       control.addEventListener("input", () => {
@@ -137,7 +156,7 @@
         update();
       });
     }
-    at("more").addEventListener("click", () => {
+    at("next").addEventListener("click", () => {
       upTo += STEP;
       update();
     });

@@ -1,4 +1,5 @@
 window.bakeoff.startMatrix();
 window.bakeoff.startLimits();
 window.bakeoff.startQueries();
-window.bakeoff.drawCharts();
+window.bakeoff.startExports();
+window.bakeoff.startCharts();

@@ -63,10 +63,12 @@ async function show(place) {
     return;
   }
   last = pair.at;
-  at("category").textContent = pair.query.category ? `Query · ${pair.query.category}` : "Query";
+  const category = pair.query.category ? ` · ${pair.query.category}` : "";
+  at("category").textContent = `Query${category} · document ${pair.place} of ${pair.of}`;
   at("query").textContent = pair.query.text;
   at("title").textContent = pair.document.title;
-  at("text").textContent = pair.document.text;
+  at("where").textContent = pair.document.where;
+  at("text").replaceChildren(...window.markWords(pair.document.text, pair.query.text));
   at("note").value = pair.note;
   at("document").scrollTop = 0;
   at("back").disabled = pair.at === 0;

@@ -13,6 +13,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.results.schema import Bounds, Cost, Latency, PossibleWinner, Row, Situation, Value, Verdict
 from bakeoff.results.verdict import Question, decide, not_comparable, order_agreement
 from bakeoff.statistics.averaging import PerQuery
+from bakeoff.statistics.guarded import queries_for_equivalence
 from msgspec.structs import replace
 from scipy import stats
 
@@ -251,3 +252,12 @@ def test_a_model_in_two_stores_has_one_place_in_the_order() -> None:
     tau = stats.kendalltau([0.9, 0.7, 0.4, 0.9], [0.5, 0.8, 0.3, 0.1]).statistic
     assert order_agreement([*rows, other], NDCG, [NDCG, MRR]) == {"mrr": pytest.approx(tau)}
     assert order_agreement([rows[0], again, rows[1]], NDCG, [MRR]) == {}  # two that differ
+
+
+def test_the_queries_that_equivalence_takes_are_for_the_spread_of_the_closest_row() -> None:
+    verdict = _decide(CLEAR, equivalent_within=0.05)
+    values = list(CLEAR.values())
+    leader = CLEAR[verdict.leader or ""]
+    spreads = [float((other - leader).std(ddof=1)) for other in values if other is not leader]
+    assert verdict.queries_for_equivalence == queries_for_equivalence(0.05, min(spreads))
+    assert _decide(CLEAR).queries_for_equivalence is None

@@ -10,6 +10,7 @@ from bakeoff.statistics.design import (
     queries_for_width,
     residual_variance,
 )
+from bakeoff.statistics.guarded import guarded_differences
 from scipy import stats
 
 
@@ -72,3 +73,16 @@ def test_the_f_tests_number_of_queries_has_the_planned_power() -> None:
 
 def test_what_no_number_of_queries_finds() -> None:
     assert queries_for_width(1e-9, 0.02) is None
+
+
+def test_the_width_that_is_planned_is_that_of_the_guarded_interval() -> None:
+    """Of differences around 0 with an imagined failure at each end: 200 samples of the planned size."""
+    sd, failure = 0.2, 0.7
+    n = queries_for_width(0.1, sd**2 / 2, failure) or 0
+    rng = np.random.default_rng(1)
+    scores = np.full((n, 200), failure)
+    table = np.hstack((scores + rng.normal(0, sd, (n, 200)), scores))
+    found = guarded_differences(table, [(at, 200 + at) for at in range(200)])
+    plain = queries_for_width(0.1, sd**2 / 2) or 0
+    assert plain < n
+    assert np.mean(found.high - found.low) <= 0.101

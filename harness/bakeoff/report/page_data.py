@@ -132,7 +132,6 @@ class PageMatrix:
     lines: Sequence[PageLine]
     scale: Scale | None
     legend: str
-    score_heads: Sequence[str]
     row_heads: Sequence[str]
     marked: bool  # whether rows can be told apart by the verdict
     constants: Sequence[str] = field(default_factory=tuple)
@@ -174,7 +173,6 @@ def page_matrix(found: Findings) -> PageMatrix:
         lines=lines,
         scale=None if found.verdict.situation == "all alike" else Scale.over(groups, found),
         legend=legend(found, groups, 400, bars=False),
-        score_heads=("Measure", "mean", "95% interval", "random", "oracle", "target"),
         row_heads=[column[0] for column in row_columns],
         marked=marked,
         constants=constants,

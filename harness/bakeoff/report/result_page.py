@@ -151,7 +151,6 @@ def page(summary: Summary, detailed: Detailed, charts: Sequence[Chart] | None = 
         "limits": limits,
         "offline": len({row.local for row in summary.ran}) > 1,
         "matrix": matrix,
-        "alike": found.verdict.situation == "all alike",
         "brief": brief_notes(found),
         "lost": [(row.label, failure_words(row.not_run)) for row in summary.rows if row.not_run is not None],
         "notes": [*further_sentences(summary), *(note.sentence for note in notes(summary))],

@@ -32,7 +32,7 @@ class Budget:
         with self._lock:
             if self.spent + dollars > self.limit:
                 raise BudgetReached(
-                    f"stopped before ${self.limit:.2f} would be passed (${self.spent:.4f} spent); "
+                    f"stopped before ${_dollars(self.limit)} would be passed (${self.spent:.4f} spent); "
                     "what was paid for is in the cache, run again with a higher --max-cost to go on"
                 )
             self.spent += dollars
@@ -41,3 +41,8 @@ class Budget:
         """Puts the real price in the place of the estimate."""
         with self._lock:
             self.spent += actual - reserved
+
+
+def _dollars(limit: float) -> str:
+    """As it was given: in cents, unless that is not all of it."""
+    return f"{limit:.2f}" if limit == round(limit, 2) else f"{limit:.10f}".rstrip("0")

@@ -12,7 +12,15 @@ from typing import Any
 
 import pytest
 from bakeoff.core import files
-from bakeoff.core.files import check_keys_once, read_json, read_json_lines, read_toml, write_atomic, write_folder
+from bakeoff.core.files import (
+    check_keys_once,
+    read_json,
+    read_json_lines,
+    read_lines,
+    read_toml,
+    write_atomic,
+    write_folder,
+)
 from bakeoff.tasks.formats.tables import read_table
 from bakeoff_providers.errors import InputError
 from hypothesis import given
@@ -153,3 +161,23 @@ def test_a_key_that_is_there_twice_is_seen_through_comments(tmp_path: Path) -> N
     (tmp_path / "x.json").write_text('{"a": 1, // http://x "\n "a": 2}')
     with refuses(InputError, "'a'", file="x.json"):
         check_keys_once(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize("special", ["fifo", "/dev/zero"])
+def test_what_may_never_end_is_refused_before_it_is_read(tmp_path: Path, special: str) -> None:
+    path = Path(special)
+    if special == "fifo":
+        path = tmp_path / "corpus.jsonl"
+        os.mkfifo(path)
+    with refuses(InputError, "regular", file=path):
+        list(read_lines(path))
+
+
+def test_a_pipe_on_purpose_is_read() -> None:
+    reader, writer = os.pipe()
+    os.write(writer, b"one\ntwo\n")
+    os.close(writer)
+    try:
+        assert list(read_lines(Path(f"/dev/fd/{reader}"))) == [(1, b"one"), (2, b"two")]
+    finally:
+        os.close(reader)

@@ -13,6 +13,7 @@ import io
 import os
 import re
 import shutil
+import stat
 import tempfile
 import zlib
 from collections import Counter
@@ -113,6 +114,9 @@ def open_unpacked(path: Path) -> Iterator[BinaryIO]:
 @contextlib.contextmanager
 def _open_with_progress(path: Path) -> Iterator[io.BufferedReader]:
     """Opens a file and reports progress while it is read."""
+    kind, on_purpose = path.stat().st_mode, str(path).startswith(("/dev/fd/", "/dev/stdin", "/proc/self/fd/"))
+    if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind) and not on_purpose:  # a FIFO or a device may never end
+        raise InputError("is no regular file", file=path, remedy="name a file; a pipe is /dev/stdin")
     with _ProgressFile(path) as raw, steps(f"{path.name}: MB read", -(-path.stat().st_size // _MEGABYTE)) as advance:
         raw.advance = advance
         yield io.BufferedReader(raw, _MEGABYTE)
@@ -315,9 +319,8 @@ def check_writable(folder: Path, remedy: str = "choose another --out") -> None:
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:
-    """Writes all or nothing: a reader never sees half a file."""
-    with replacing(path) as part:
-        part.write_bytes(content.encode() if isinstance(content, str) else content)
+    """Writes all or nothing: a reader never sees half a file. It is on disk when this returns."""
+    write_parts(path, [content])
 
 
 def write_parts(path: Path, parts: Iterable[str | bytes]) -> None:
@@ -325,6 +328,8 @@ def write_parts(path: Path, parts: Iterable[str | bytes]) -> None:
     with replacing(path) as part, part.open("wb") as file:
         for content in parts:
             file.write(content.encode() if isinstance(content, str) else content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def write_folder(folder: Path, fill: Callable[[Path], None]) -> Path:

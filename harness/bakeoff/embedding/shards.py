@@ -98,9 +98,12 @@ class ShardWriter:
         self._write_manifest(head + _CHECK.pack(checksum(head)) + body)
 
     def close(self) -> None:
-        """Closes the shard and its lock."""
-        os.close(self._vectors)
-        os.close(self._manifest)
+        """Closes the shard, which is on disk then, and its lock."""
+        for handle in (self._vectors, self._manifest):
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
 
     def _write_manifest(self, data: bytes) -> None:
         write_all(self._manifest, memoryview(data), self._manifest_end)

@@ -181,6 +181,10 @@ def _not_made(part: str, reason: str) -> str:
     return f"{PARTS.get(part, part)} could not be made ({reason})"
 
 
+def _unpinned(datasets: Sequence[str]) -> str:
+    return f"{', '.join(datasets)}: no revision is given, so the data may change; set revision in the task"
+
+
 def _resumed(draft: str, whole: bool) -> str:
     if whole:
         return f"an earlier run measured everything: its result is made from {draft}, and nobody is asked"
@@ -388,6 +392,7 @@ WORDS: Words = {
     "not_compared": _not_compared,
     "index_not_compared": "the run was interrupted before the index was compared with exact search",
     "resumed": _resumed,
+    "unpinned": _unpinned,
     "waits_for": "process {process} on {host} is asking for the same texts: waiting for it, at most {limit:.0f} s",
     # heads of tables
     "contender": "Contender",

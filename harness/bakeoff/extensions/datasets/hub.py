@@ -11,6 +11,7 @@ from bakeoff_providers.errors import InputError, Unavailable
 from bakeoff_providers.registry import missing_modules
 from bakeoff_providers.shapes import convert
 
+from bakeoff.core.facts import fact
 from bakeoff.core.task import Task
 from bakeoff.tasks.formats.cells import Row, Rows
 from bakeoff.tasks.formats.rows import BEIR_COLUMNS, Leniency, task_of
@@ -67,7 +68,7 @@ def load(
         "judgments": _part("judgments", judgments, HubPart(dataset, "default", split)),
     }
     tables = {table: _read(part, base, revision) for table, part in parts.items()}
-    return task_of(
+    task = task_of(
         name,
         **tables,
         columns=BEIR_COLUMNS.rename(columns),
@@ -81,6 +82,10 @@ def load(
             ignore_identical_ids=ignore_identical_ids,
         ),
     )
+    asked = sorted({part.dataset for part in parts.values() if not (base / part.dataset).is_dir()})
+    if revision or not asked:
+        return task
+    return msgspec.structs.replace(task, notes=[*task.notes, fact("unpinned", datasets=asked)])
 
 
 def _part(table: str, given: dict[str, Any] | None, default: HubPart) -> HubPart:

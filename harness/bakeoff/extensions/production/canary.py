@@ -95,7 +95,10 @@ class CanaryText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     role: Role = Role.DOCUMENT
 
 
-class Head(msgspec.Struct, frozen=True, kw_only=True):
+DEFAULT_TEXTS = (*(CanaryText(text, Role.QUERY) for text in QUERIES), *(CanaryText(text) for text in DOCUMENTS))
+
+
+class RecordingHead(msgspec.Struct, frozen=True, kw_only=True):
     """What a recording says of itself: who was asked, with what, when."""
 
     provider: str
@@ -116,15 +119,10 @@ class Recording:
     Where a task was named, its documents and queries as they were embedded then.
     """
 
-    head: Head
+    head: RecordingHead
     vectors: NDArray[np.float32]
     documents: NDArray[np.float32] | None = None
     queries: NDArray[np.float32] | None = None
-
-
-def shipped_texts() -> list[CanaryText]:
-    """The 64 that come with Bakeoff."""
-    return [*(CanaryText(text, Role.QUERY) for text in QUERIES), *(CanaryText(text) for text in DOCUMENTS)]
 
 
 def read_texts(path: Path) -> list[CanaryText]:
@@ -174,7 +172,7 @@ def record(
     seed: int = 0,
 ) -> Recording:
     """Asks a few times: two calls at least, since one has no noise. A task's texts are asked once."""
-    head = Head(
+    head = RecordingHead(
         provider=provider.name,
         model=provider.card.name,
         options=dict(options),
@@ -214,7 +212,7 @@ def load(path: Path) -> Recording:
     try:
         if not newline:
             raise ValueError("it has one line only")
-        known = msgspec.json.decode(head, type=Head)
+        known = msgspec.json.decode(head, type=RecordingHead)
         if known.checksum and hashlib.sha256(body).hexdigest() != known.checksum:
             raise ValueError("its checksum does not match: the file was changed")
         vectors, *rest = arrays_in(body, 3 if known.task else 1)

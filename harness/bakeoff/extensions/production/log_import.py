@@ -25,7 +25,7 @@ def personal(query: str) -> str | None:
     return next((kind for kind, pattern in PERSONAL.items() if pattern.search(query)), None)
 
 
-def masked(query: str) -> str:
+def mask(query: str) -> str:
     """Its shape without its content, to be shown."""
     return re.sub(r"\d", "9", re.sub(r"[^\W\d_]", "x", query))
 
@@ -41,7 +41,7 @@ def import_log(path: Path, columns: LogColumns, out: Path, *, drop_personal: boo
             kind = "empty query"
         if kind is not None:
             dropped[kind] += 1
-            examples.setdefault(kind, masked(query))
+            examples.setdefault(kind, mask(query))
             continue
         if drop_personal:
             impression = _pseudonymous(impression, salt)
@@ -65,10 +65,10 @@ def import_log(path: Path, columns: LogColumns, out: Path, *, drop_personal: boo
 
 
 def _pseudonymous(impression: Impression, salt: str) -> Impression:
-    def hashed(name: str) -> str:
+    def hash_name(name: str) -> str:
         return hashlib.blake2b(f"{salt}:{name}".encode(), digest_size=8).hexdigest() if name else ""
 
-    return msgspec.structs.replace(impression, user=hashed(impression.user), session=hashed(impression.session))
+    return msgspec.structs.replace(impression, user=hash_name(impression.user), session=hash_name(impression.session))
 
 
 def _row(impression: Impression) -> dict[str, object]:

@@ -110,7 +110,7 @@ def read_sample(path: Path) -> dict[str, SampledQuery]:
     return sample
 
 
-def weighted_matrix(scores: Mapping[str, Values], sample: Sequence[SampledQuery], measure: str) -> Check:
+def build_matrix(scores: Mapping[str, Values], sample: Sequence[SampledQuery], measure: str) -> Check:
     """Every contender's mean per query asked, best first, and every pair's difference, by the tests of the matrix."""
     strata, by = strata_arrays(sample), Measure.parse(measure)
     rows = {label: estimate(values, strata) for label, values in scores.items()}

@@ -49,7 +49,7 @@ def asking(index: str) -> Iterator[None]:
         raise StoreError(f"{index} did not answer: {reason_of(error)}") from error
 
 
-def stored_queries(index: ExistingIndex, size: int, seed: int) -> ProbeQueries:
+def draw_queries(index: ExistingIndex, size: int, seed: int) -> ProbeQueries:
     """Entries of the index, drawn by their names: the same ones every night while they are there."""
     kept: list[tuple[str, str, Vectors]] = []
     for names, vectors in index.blocks():
@@ -95,7 +95,7 @@ def _exact(
     index: ExistingIndex, queries: ProbeQueries, answers: Sequence[Sequence[str]], k: int
 ) -> tuple[NDArray[np.float64], list[list[float]]]:
     """Each query's k best scores over all entries, best first, and the exact scores of what the index answered."""
-    asked = _prepared(queries.vectors, index.metric, query=True)
+    asked = _prepare(queries.vectors, index.metric, query=True)
     best = np.full((len(asked), k), -np.inf)
     wanted: dict[str, list[int]] = {}
     for row, answer in enumerate(answers):
@@ -103,7 +103,7 @@ def _exact(
             wanted.setdefault(name, []).append(row)
     entry_scores: dict[tuple[int, str], list[float]] = {}
     for names, vectors in index.blocks():
-        scores = asked @ _prepared(vectors, index.metric, query=False).T
+        scores = asked @ _prepare(vectors, index.metric, query=False).T
         for column, name in enumerate(names):
             for row in wanted.get(name, ()):
                 entry_scores.setdefault((row, name), []).append(float(scores[row, column]))
@@ -120,7 +120,7 @@ def _exact(
     return best, scored
 
 
-def _prepared(vectors: Vectors, metric: str, *, query: bool) -> NDArray[np.float64]:
+def _prepare(vectors: Vectors, metric: str, *, query: bool) -> NDArray[np.float64]:
     """Vectors whose inner product orders as the metric does: for L2, 2q·x − |x|² with one more dimension."""
     values = np.asarray(vectors, dtype=np.float64)
     if metric == "cosine":

@@ -58,7 +58,7 @@ def record(
     from bakeoff.results.check import Check
 
     options = parse_settings(set_, "dimensions=512")
-    wanted = recordings.read_texts(texts) if texts else recordings.shipped_texts()
+    wanted = recordings.read_texts(texts) if texts else recordings.DEFAULT_TEXTS
     watched = _task(task)
 
     def check() -> Check:

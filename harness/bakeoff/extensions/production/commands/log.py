@@ -131,7 +131,7 @@ def matrix(
     metrics_file: MetricsOption = None,
 ) -> None:
     """Print a result's means per query asked, with intervals and tests that know how the queries were drawn."""
-    from bakeoff.extensions.production.log_sample import read_sample, weighted_matrix
+    from bakeoff.extensions.production.log_sample import build_matrix, read_sample
     from bakeoff.results.result import load
 
     drawn, read = read_sample(sample), load(result)
@@ -142,7 +142,7 @@ def matrix(
         )
     deliver(
         "log matrix",
-        lambda: weighted_matrix(
+        lambda: build_matrix(
             {label: read.values(label, measure) for label in read.labels},
             [drawn[query] for query in asked],
             str(read.measure(measure)),

@@ -54,7 +54,7 @@ def probe(
     where = parse_settings(set_, "id=metadata.page_id")
 
     def check() -> Check:
-        from bakeoff.extensions.production.probe import asking, stored_queries
+        from bakeoff.extensions.production.probe import asking, draw_queries
         from bakeoff.extensions.production.probe import probe as compare
 
         with asking(store):
@@ -64,7 +64,7 @@ def probe(
                 queries = _queries(vectors, task, log, provider or "", model, size, seed)
             else:
                 with asking(store):
-                    queries = stored_queries(index, size, seed)
+                    queries = draw_queries(index, size, seed)
             return compare(index, queries, k=k, min_recall=min_recall)
         finally:
             index.close()

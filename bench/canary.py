@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bakeoff.extensions.production.canary import CanaryText, check, record, shipped_texts
+from bakeoff.extensions.production.canary import DEFAULT_TEXTS, CanaryText, check, record
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Provider
 from scipy.stats import beta
@@ -49,7 +49,7 @@ def main() -> int:
     for name in PROXIES:
         os.environ.pop(name, None)
     os.environ["OPENAI_API_KEY"] = "none-is-needed-here"
-    texts = [text for text in shipped_texts() if len(text.text) < 60][:TEXTS]
+    texts = [text for text in DEFAULT_TEXTS if len(text.text) < 60][:TEXTS]
     failed = False
     with NoisyServer(seed=7) as server:
         providers: dict[str, Callable[[], Provider]] = {

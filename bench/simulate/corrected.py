@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from bakeoff.core.arrays import Values
-from bakeoff.extensions.testsets.ppi import Bounded, CorrectedMean, Difference, corrected_mean, mean_estimate
+from bakeoff.extensions.testsets.ppi import Bounded, BoundedDifference, CorrectedMean, correct_mean, mean_estimate
 from numpy.random import Generator
 
 from simulate.sets import SEED
@@ -91,10 +91,10 @@ def held(world: Graded, people: tuple[int, ...], sets: int) -> Iterator[Line]:
 def intervals(people: Values, model: Values) -> list[CorrectedMean]:
     """As the program makes them: of the first row, and of the difference of both."""
     n, d, m = len(people), people[:, 0] - people[:, 1], model[:, 0] - model[:, 1]
-    bounded, difference = Bounded(DRAWS), Difference(*people.mean(axis=0).tolist())
+    bounded, difference = Bounded(DRAWS), BoundedDifference(*people.mean(axis=0).tolist())
     return [
         mean_estimate(people[:, 0], bounded),
-        corrected_mean(people[:, 0], model[:n, 0], model[n:, 0], bounded),
+        correct_mean(people[:, 0], model[:n, 0], model[n:, 0], bounded),
         mean_estimate(d, difference),
-        corrected_mean(d, m[:n], m[n:], difference),
+        correct_mean(d, m[:n], m[n:], difference),
     ]

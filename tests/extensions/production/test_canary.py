@@ -14,6 +14,7 @@ import pytest
 from bakeoff.cli.main import app
 from bakeoff.core.task import Document, Drawn, Query, Task
 from bakeoff.extensions.production.canary import (
+    DEFAULT_TEXTS,
     CanaryText,
     Recording,
     ask,
@@ -26,7 +27,6 @@ from bakeoff.extensions.production.canary import (
     read_texts,
     record,
     save,
-    shipped_texts,
 )
 from bakeoff_providers import PROVIDERS, weights
 from bakeoff_providers.base import EmbeddingBatch, ModelCard, Price, Provider, Role
@@ -76,11 +76,11 @@ class Int8(Provider):
 
 
 def _short() -> list[CanaryText]:
-    return [text for text in shipped_texts() if len(text.text) < 50]
+    return [text for text in DEFAULT_TEXTS if len(text.text) < 50]
 
 
 def test_the_shipped_texts_are_many_kinds() -> None:
-    texts = shipped_texts()
+    texts = DEFAULT_TEXTS
     assert len(texts) == 64 == len(set(texts))
     assert [text.role for text in texts].count(Role.QUERY) == 32
     lengths = sorted(len(text.text) for text in texts)
@@ -107,7 +107,7 @@ def test_the_shipped_texts_are_many_kinds() -> None:
 def test_int8_weights_behind_the_same_name_are_found_and_the_same_weights_are_not(tmp_path: Path) -> None:
     """The cosine is far above what a fixed threshold of .99 would notice."""
     original = MiniLM(threads=1)
-    texts = [text for text in shipped_texts() if len(text.text) < 700]  # the longest take most of the time
+    texts = [text for text in DEFAULT_TEXTS if len(text.text) < 700]  # the longest take most of the time
     recording = record(original, texts, {}, calls=2)
     save(recording, tmp_path / "minilm.canary")
     known = load(tmp_path / "minilm.canary")

@@ -13,15 +13,15 @@ import pytest
 from bakeoff.cli.main import app
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
-from bakeoff.extensions.production.log_import import import_log, masked, personal
+from bakeoff.extensions.production.log_import import import_log, mask, personal
 from bakeoff.extensions.production.log_replay import ask, overlap, rbo, replay
 from bakeoff.extensions.production.log_sample import (
+    build_matrix,
     draw,
     read_sample,
     sample_log,
     strata_arrays,
     strata_of,
-    weighted_matrix,
 )
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.save import save
@@ -99,7 +99,7 @@ def test_two_imports_do_not_name_a_user_alike(tmp_path: Path) -> None:
 @given(st.text(max_size=40))
 def test_normalising_twice_is_normalising_once(text: str) -> None:
     assert normalise(normalise(text)) == normalise(text)
-    assert not any(letter.isdigit() and letter != "9" for letter in masked(text) if letter.isascii())
+    assert not any(letter.isdigit() and letter != "9" for letter in mask(text) if letter.isascii())
 
 
 @pytest.mark.parametrize("query", ["room 101", "windows 11 2026", "iso 9001", "b&b berlin"])
@@ -178,7 +178,7 @@ def test_equal_contenders_differ_in_at_most_5_percent_of_samples() -> None:
         sample = draw(counts, 150, seed)
         one = np.array([a[query.text] for query in sample])
         other = one + np.array([noise[query.text] - mean for query in sample])  # no difference over all traffic
-        differ += weighted_matrix({"a": one, "b": other}, sample, "ndcg@10").figures["pairs"][0]["p_holm"] <= 0.05
+        differ += build_matrix({"a": one, "b": other}, sample, "ndcg@10").figures["pairs"][0]["p_holm"] <= 0.05
     assert differ <= 18  # 10 are expected; more than 18 once in 170 such tests
 
 
@@ -249,8 +249,8 @@ def test_a_contender_twice_is_one_hypothesis_here_too() -> None:
     rng = np.random.default_rng(7)
     a = rng.random(len(sample))
     b = np.clip(a - rng.uniform(0, 0.3, len(sample)), 0, 1)
-    alone = weighted_matrix({"a": a, "b": b}, sample, "ndcg@10").figures["pairs"]
-    twice = weighted_matrix({"a": a, "again": a.copy(), "b": b}, sample, "ndcg@10").figures["pairs"]
+    alone = build_matrix({"a": a, "b": b}, sample, "ndcg@10").figures["pairs"]
+    twice = build_matrix({"a": a, "again": a.copy(), "b": b}, sample, "ndcg@10").figures["pairs"]
     found = {(pair["a"], pair["b"]): pair["p_holm"] for pair in twice}
     assert found["a", "b"] == found["again", "b"] == alone[0]["p_holm"]
     assert found["a", "again"] == 1.0
@@ -261,7 +261,7 @@ def test_a_stratum_of_which_one_was_drawn_has_no_interval_and_says_whose_p_it_is
     alone = [query for query in sample if query.category == "head"]
     alone += [query for query in sample if query.category != "head"][:1]
     scores = {"x": np.linspace(0.2, 0.4, len(alone)), "y": np.linspace(0.3, 0.9, len(alone))}
-    said = " ".join(weighted_matrix(scores, alone, "ndcg@10").sentences)
+    said = " ".join(build_matrix(scores, alone, "ndcg@10").sentences)
     assert "nan" not in said
     says(said, "= 1")
 
@@ -269,7 +269,7 @@ def test_a_stratum_of_which_one_was_drawn_has_no_interval_and_says_whose_p_it_is
 def test_gmap_is_shown_as_a_score() -> None:
     """The whole log was drawn, so the geometric mean by traffic is exact: ½^.75 · 1^.25, and ½^½ per drawn query."""
     sample = draw(Counter({"a": 3, "b": 1}), 4, 1)
-    check = weighted_matrix({"x": np.log([0.5, 1.0]), "y": np.log([1.0, 1.0])}, sample, "gm_map")
+    check = build_matrix({"x": np.log([0.5, 1.0]), "y": np.log([1.0, 1.0])}, sample, "gm_map")
     assert check.figures["rows"]["x"]["mean"] == pytest.approx(0.5**0.75)
     assert check.gauges[1].value == pytest.approx(0.5**0.75)
     says(check.sentences, f"{0.5**0.75:.4f}", "0.5946", f"{0.5**0.5:.4f}")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from bakeoff.cli.main import app
-from bakeoff.extensions.production.probe import ProbeQueries, probe, recalls, stored_queries
+from bakeoff.extensions.production.probe import ProbeQueries, draw_queries, probe, recalls
 from bakeoff.extensions.storelab.vector_sample import synthetic
 from bakeoff.extensions.stores.pgvector import PgVector
 from bakeoff.search.hits import Hits
@@ -96,8 +96,8 @@ def test_one_query_has_no_interval() -> None:
 
 def test_a_stored_vector_does_not_count_itself() -> None:
     index = _table("cosine")
-    queries = stored_queries(index, 40, seed=1)
-    assert queries.own == stored_queries(index, 40, seed=1).own
+    queries = draw_queries(index, 40, seed=1)
+    assert queries.own == draw_queries(index, 40, seed=1).own
     assert recalls(index, queries, 10)[0].tolist() == [1.0] * 40
     index.lost = 1  # only itself is lost
     assert recalls(index, queries, 10)[0].tolist() == [1.0] * 40
@@ -117,7 +117,7 @@ def test_other_dimensions_are_refused() -> None:
 def _probed(store: str, **where: str) -> dict[str, Any]:
     index = EXISTING.get(store)(**where)
     try:
-        figures = probe(index, stored_queries(index, 100, 1), k=10, min_recall=0.95).figures
+        figures = probe(index, draw_queries(index, 100, 1), k=10, min_recall=0.95).figures
     finally:
         index.close()
     return dict(figures)

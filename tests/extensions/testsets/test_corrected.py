@@ -10,7 +10,7 @@ from bakeoff.cli.main import app
 from bakeoff.core.files import read_json
 from bakeoff.core.ranking import Ranking
 from bakeoff.evaluation.measures import Measure
-from bakeoff.extensions.testsets.corrected import correct, sampled
+from bakeoff.extensions.testsets.corrected import correct, sample_pairs
 from bakeoff.extensions.testsets.new_task import write_task
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import run
@@ -66,10 +66,10 @@ def test_a_pool_that_people_graded_in_part_does_not_count() -> None:
 
 def test_a_sample_is_of_queries_with_their_whole_pools() -> None:
     pairs = [(f"q{at}", document) for at in range(50) for document in "xyz"]
-    drawn = sampled(pairs, 20)
+    drawn = sample_pairs(pairs, 20)
     assert len(drawn) == 60
     assert len({query for query, _ in drawn}) == 20
-    assert drawn == sampled(pairs, 20) != pairs[:60]
+    assert drawn == sample_pairs(pairs, 20) != pairs[:60]
 
 
 def test_the_command_shows_people_corrected_and_the_model_by_name(tmp_path: Path) -> None:

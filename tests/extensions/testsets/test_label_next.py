@@ -7,7 +7,7 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.extensions.testsets.label_next import next_pairs
-from bakeoff.extensions.testsets.pool import pooled
+from bakeoff.extensions.testsets.pool import pool_rankings
 
 
 def ranking(*ids: str) -> Ranking:
@@ -84,9 +84,9 @@ def test_nobody_is_asked_to_grade_what_only_fills_a_ranking_up() -> None:
 
 def test_a_pool_is_the_union_of_the_tops_in_an_order_that_tells_nothing() -> None:
     rankings = {"A": {"q1": ranking("a", "b", "c")}, "B": {"q1": ranking("d", "a", "e")}}
-    pool = pooled(rankings, ["q1", "q2"], 2)
+    pool = pool_rankings(rankings, ["q1", "q2"], 2)
     assert {query: set(documents) for query, documents in pool.items()} == {"q1": {"a", "b", "d"}, "q2": set()}
-    swapped = pooled({"B": rankings["B"], "A": rankings["A"]}, ["q1", "q2"], 2)
+    swapped = pool_rankings({"B": rankings["B"], "A": rankings["A"]}, ["q1", "q2"], 2)
     assert pool == swapped
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from bakeoff.core.arrays import Values
-from bakeoff.extensions.testsets.ppi import Unbounded, corrected_mean, mean_estimate
+from bakeoff.extensions.testsets.ppi import Unbounded, correct_mean, mean_estimate
 from scipy import stats
 from simulate import corrected
 
@@ -29,7 +29,7 @@ def test_it_is_ppi_pythons() -> None:
     for (n, other), cases in PPI_PYTHON.items():
         data = _data(rng, n, other)
         for weight, (value, low, high) in zip((None, 0.5), cases, strict=True):
-            ours = corrected_mean(*data, Unbounded(), weight=weight)
+            ours = correct_mean(*data, Unbounded(), weight=weight)
             wider = stats.t.ppf(0.975, n - 1) / stats.norm.ppf(0.975)
             assert ours.value == pytest.approx(value, abs=2e-3 if weight is None else 1e-7)
             assert (ours.high - ours.low) / wider == pytest.approx(high - low, rel=0.02)
@@ -48,7 +48,7 @@ def _simulated(rng: np.random.Generator, sets: int, n: int, other: int) -> tuple
         people = difference + rng.normal(0, 0.05, n + other)
         estimates = (
             mean_estimate(people[:n], Unbounded()),
-            corrected_mean(people[:n], model[:n], model[n:], Unbounded()),
+            correct_mean(people[:n], model[:n], model[n:], Unbounded()),
             mean_estimate(model, Unbounded()),
         )
         covered += [estimate.low <= 0.05 <= estimate.high for estimate in estimates]
@@ -68,24 +68,24 @@ def test_intervals_hold_in_1000_data_sets(n: int, other: int) -> None:
 
 def test_a_model_that_says_nothing_counts_for_nothing() -> None:
     people = np.linspace(0, 1, 40)
-    flat = corrected_mean(people, np.full(40, 0.7), np.full(200, 0.7), Unbounded())
+    flat = correct_mean(people, np.full(40, 0.7), np.full(200, 0.7), Unbounded())
     alone = mean_estimate(people, Unbounded())
     assert (flat.value, flat.low, flat.high) == pytest.approx((alone.value, alone.low, alone.high))
     assert flat.weight == 0
-    against = corrected_mean(people, 1 - people, np.tile(1 - people, 5), Unbounded())
+    against = correct_mean(people, 1 - people, np.tile(1 - people, 5), Unbounded())
     assert against.weight == 0
 
 
 def test_too_few_queries_are_refused() -> None:
     with pytest.raises(ValueError, match="19 queries are too few"):
-        corrected_mean(np.zeros(19), np.zeros(19), np.zeros(100), Unbounded())
+        correct_mean(np.zeros(19), np.zeros(19), np.zeros(100), Unbounded())
 
 
 def test_the_weight_and_the_interval_by_hand() -> None:
     """PPI++: weight = cov(people, model) / ((1 + n / N) · var(model over all)); both samples have Student's ends."""
     rng = np.random.default_rng(12)
     people, there, elsewhere = _data(rng, 25, 75)
-    found = corrected_mean(people, there, elsewhere, Unbounded(), level=0.9)
+    found = correct_mean(people, there, elsewhere, Unbounded(), level=0.9)
     weight = np.cov(people, there)[0, 1] / ((1 + 25 / 75) * np.var(np.concatenate((there, elsewhere))))
     assert found.weight == pytest.approx(weight)
     value = people.mean() + weight * (elsewhere.mean() - there.mean())
@@ -97,8 +97,8 @@ def test_the_weight_and_the_interval_by_hand() -> None:
 
 def test_the_weight_is_never_more_than_one() -> None:
     people = np.linspace(0, 1, 20)
-    assert corrected_mean(people, people / 10, np.tile(people / 10, 50), Unbounded()).weight == 1
-    single = corrected_mean(people, people, people[:1], Unbounded())
+    assert correct_mean(people, people / 10, np.tile(people / 10, 50), Unbounded()).weight == 1
+    single = correct_mean(people, people, people[:1], Unbounded())
     alone = mean_estimate(people, Unbounded())
     assert (single.value, single.low, single.weight) == (alone.value, alone.low, 0)
     assert (alone.low, alone.high) == pytest.approx(stats.t.interval(0.95, 19, people.mean(), stats.sem(people)))
@@ -108,7 +108,7 @@ def test_two_queries_elsewhere_are_enough_to_count() -> None:
     """People say 0 ten times and 1 ten times, as the model does; elsewhere it says 0 and 1, so all 22 vary by 1/4."""
     people = np.repeat([0.0, 1.0], 10)
     weight = (20 / 19 / 4) / ((1 + 20 / 2) / 4)
-    found = corrected_mean(people, people, np.array([0.0, 1.0]), Unbounded())
+    found = correct_mean(people, people, np.array([0.0, 1.0]), Unbounded())
     assert (found.value, found.weight) == pytest.approx((0.5, weight))
     there = stats.t.ppf(0.975, 19) * (1 - weight) * np.sqrt(1 / 19 / 4)
     assert found.high - 0.5 == pytest.approx(np.hypot(weight * stats.t.ppf(0.975, 1) / 2, there))

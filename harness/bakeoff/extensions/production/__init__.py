@@ -1,4 +1,4 @@
-"""In production: logs, canaries, probes, interleaving, A/B tests, migration. It only reads."""
+"""Systems in production: logs, canaries, probes, interleaving, A/B tests, migration. All of it is read-only."""
 
 from bakeoff.core.extensions import Command
 
@@ -6,7 +6,7 @@ _HERE = "bakeoff.extensions.production"
 _COMMANDS = f"{_HERE}.commands"
 COMMANDS = (
     Command("log", f"{_COMMANDS}.log:log", "Production", "Turn a search log into a task."),
-    Command("canary", f"{_COMMANDS}.canary:canary", "Production", "Notice when a provider's vectors change."),
+    Command("canary", f"{_COMMANDS}.canary:canary", "Production", "Detect a change in a provider's vectors."),
     Command("probe", f"{_COMMANDS}.probe:probe", "Production", "Compare a live index with exact search."),
     Command("migrate", f"{_COMMANDS}.migrate:migrate", "Production", "Plan a change of embedding model."),
     Command("interleave", f"{_COMMANDS}.traffic:interleave", "Production", "Analyse clicks on interleaved results."),

@@ -1,7 +1,7 @@
-"""Has the model changed behind its name? Pinned texts are embedded again and compared with a recording.
+"""Detect a model that changed behind its name: embed pinned texts again and compare them with a recording.
 
-Calls are repeated, each with the texts in another order, so that batching, padding and whatever else a provider does
-make the noise that it makes in use. A change is called when mean vectors are further apart than this noise explains.
+Calls are repeated, each with the texts in another order. Batching and padding then add the same noise as in normal use.
+A change is reported if the mean vectors are further apart than this noise explains.
 """
 
 from __future__ import annotations
@@ -89,14 +89,17 @@ RECORD_CALLS, CHECK_CALLS = 5, 3
 
 
 class CanaryText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One text and how it is embedded."""
+    """A text and the role it is embedded in."""
 
     text: str
     role: Role = Role.DOCUMENT
 
 
-class Head(msgspec.Struct, frozen=True, kw_only=True):
-    """What a recording says of itself: who was asked, with what, when."""
+DEFAULT_TEXTS = (*(CanaryText(text, Role.QUERY) for text in QUERIES), *(CanaryText(text) for text in DOCUMENTS))
+
+
+class RecordingHead(msgspec.Struct, frozen=True, kw_only=True):
+    """Metadata of a recording: provider, model, options, time and texts."""
 
     provider: str
     model: str
@@ -106,29 +109,24 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
     task: str = ""
     documents: Sequence[str] = ()
     queries: Sequence[str] = ()
-    checksum: str = ""  # of the arrays; recordings of earlier versions have none
+    checksum: str = ""  # of the arrays; empty in recordings by earlier versions
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Vectors by call, text and dimension, as the provider gave them: not normalised, since lengths may change too.
+    """Vectors by call, text and dimension. They are not normalised, since their norms may change too.
 
-    Where a task was named, its documents and queries as they were embedded then.
+    `documents` and `queries` are the vectors of a task, if one was recorded.
     """
 
-    head: Head
+    head: RecordingHead
     vectors: NDArray[np.float32]
     documents: NDArray[np.float32] | None = None
     queries: NDArray[np.float32] | None = None
 
 
-def shipped_texts() -> list[CanaryText]:
-    """The 64 that come with Bakeoff."""
-    return [*(CanaryText(text, Role.QUERY) for text in QUERIES), *(CanaryText(text) for text in DOCUMENTS)]
-
-
 def read_texts(path: Path) -> list[CanaryText]:
-    """One's own: JSON Lines with `text` and, where it is a query, `role`."""
+    """Read JSON Lines with `text` and, for queries, `role`."""
     texts = []
     for number, text in read_json_lines(path, CanaryText):
         if not text.text.strip():
@@ -140,7 +138,7 @@ def read_texts(path: Path) -> list[CanaryText]:
 
 
 def estimate(texts: Sequence[CanaryText], card: ModelCard, calls: int) -> tuple[float, float | None]:
-    """Tokens and dollars of so many calls; no dollars where no price is known."""
+    """Estimate tokens and dollars; dollars are None if the price is unknown."""
     tokens = calls * sum(estimate_tokens([text.text], card.prompt(text.role)) for text in texts)
     return tokens, None if card.price is None else tokens * card.price.usd_per_million_tokens / 1e6
 
@@ -148,7 +146,7 @@ def estimate(texts: Sequence[CanaryText], card: ModelCard, calls: int) -> tuple[
 def ask(
     provider: Provider, texts: Sequence[CanaryText], calls: int, seed: int, policy: RetryPolicy | None = None
 ) -> NDArray[np.float32]:
-    """All texts in every call, each time in another order and so in other batches."""
+    """Embed all texts in every call, each time in another order and so in other batches."""
     provider.ready()
     paid, account = Calls(policy or RetryPolicy()), Account()
     rng = np.random.default_rng(seed)
@@ -173,8 +171,8 @@ def record(
     task: Task | None = None,
     seed: int = 0,
 ) -> Recording:
-    """Asks a few times: two calls at least, since one has no noise. A task's texts are asked once."""
-    head = Head(
+    """Embed the texts at least twice, since one call shows no noise. A task's texts are embedded once."""
+    head = RecordingHead(
         provider=provider.name,
         model=provider.card.name,
         options=dict(options),
@@ -192,13 +190,13 @@ def record(
 
 
 def ask_queries(provider: Provider, task: Task, seed: int = 0) -> NDArray[np.float32]:
-    """The queries of a task, once."""
+    """Embed the queries of a task once."""
     vectors: NDArray[np.float32] = ask(provider, [CanaryText(q.text, Role.QUERY) for q in task.queries], 1, seed)[0]
     return vectors
 
 
 def save(recording: Recording, path: Path) -> None:
-    """One file: the head as a line of JSON, then the arrays as numpy writes them."""
+    """Write the head as a line of JSON, then the arrays in numpy's format."""
     buffer = io.BytesIO()
     for array in (recording.vectors, recording.documents, recording.queries):
         if array is not None:
@@ -209,29 +207,29 @@ def save(recording: Recording, path: Path) -> None:
 
 
 def load(path: Path) -> Recording:
-    """What `save` wrote."""
+    """Read what `save` wrote."""
     head, newline, body = read_bytes(path).partition(b"\n")
     try:
         if not newline:
-            raise ValueError("it has one line only")
-        known = msgspec.json.decode(head, type=Head)
+            raise ValueError("it has only one line")
+        known = msgspec.json.decode(head, type=RecordingHead)
         if known.checksum and hashlib.sha256(body).hexdigest() != known.checksum:
-            raise ValueError("its checksum does not match: the file was changed")
+            raise ValueError("its checksum does not match")
         vectors, *rest = arrays_in(body, 3 if known.task else 1)
         if vectors.ndim != 3 or vectors.shape[1] != len(known.texts):
             raise ValueError("texts and vectors do not match")
     except (msgspec.DecodeError, ValueError, EOFError, OSError) as error:
-        remedy = "make one: bakeoff canary record"
-        raise InputError(f"is no recording of a canary ({error})", file=path, remedy=remedy) from None
+        remedy = "record one with `bakeoff canary record`"
+        raise InputError(f"is not a canary recording ({error})", file=path, remedy=remedy) from None
     return Recording(known, vectors, *rest)
 
 
-FALSE_ALARMS = 0.005  # of each of the two tests, so that both together stay below 1%
-RESOLUTION = 2e-6  # relative: what float32 arithmetic on another machine may differ by without any change of model
-SIMILAR = 0.99  # cosine above which a changed vector still is nearly the same
-HARMLESS = 4.5e-3  # of a vector's length: calls so far apart have a cosine of 0.99999
-SUSPECT = 16  # of so many texts the noisiest one does not count, since one wrong number would hide any change
-LEVELS = 256  # distinct values in a vector up to which it was made of bytes
+FALSE_ALARMS = 0.005  # rate of each of the two tests; together they stay below 1%
+RESOLUTION = 2e-6  # relative difference that float32 arithmetic on another machine may cause
+SIMILAR = 0.99  # cosine above which a changed vector is still nearly the same
+HARMLESS = 4.5e-3  # share of a vector's norm; calls this far apart have a cosine of 0.99999
+SUSPECT = 16  # one text in this many is ignored as the noisiest; one wrong number would hide any change
+LEVELS = 256  # vectors with at most this many distinct values were made of bytes
 
 Way = Literal[
     "same", "other dimension", "other norm", "rotated", "noisier", "quantised", "nearly the same", "far apart"
@@ -239,7 +237,7 @@ Way = Literal[
 
 
 class VectorChange(msgspec.Struct, frozen=True, kw_only=True):
-    """`size` is the distance of the means in noise floors, `limit` what noise alone reaches once in 200 checks."""
+    """`size` is the distance between means in noise floors; noise alone reaches `limit` once in 200 checks."""
 
     way: Way
     size: float
@@ -257,7 +255,7 @@ class VectorChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare(old: NDArray[np.floating], new: NDArray[np.floating]) -> VectorChange:
-    """Calls × texts × dimensions against the same texts, asked again."""
+    """Compare calls × texts × dimensions with the same texts, embedded again."""
     if old.shape[2] != new.shape[2]:
         return _unlike("other dimension")
     a, b = old.astype(np.float64), new.astype(np.float64)
@@ -286,10 +284,10 @@ def compare(old: NDArray[np.floating], new: NDArray[np.floating]) -> VectorChang
 
 @cache
 def limits(old: int, new: int) -> tuple[float, float]:
-    """How far means, and how much noise levels, differ by chance.
+    """Upper limits, under no change, for the distance between means and the ratio of noise levels.
 
-    One call's noise may be common to all of its texts, so only calls count: F with 1 and calls − 2 degrees for the
-    means, F with the calls' own for the levels.
+    Noise may be common to all texts of a call, so only calls count as independent. The distance follows F with 1 and
+    calls − 2 degrees of freedom, the ratio F with calls − 1 on each side.
     """
     from scipy.stats import f
 
@@ -299,14 +297,14 @@ def limits(old: int, new: int) -> tuple[float, float]:
 
 
 def _noise(calls: NDArray[np.float64]) -> float:
-    """The standard deviation of a vector around its mean over calls, over all texts but a few that vary most."""
+    """The standard deviation of a vector around its mean over calls, without the few texts that vary most."""
     variances = ((calls - calls.mean(axis=0)) ** 2).sum(axis=(0, 2)) / (len(calls) - 1)
     kept = np.sort(variances)[: len(variances) - len(variances) // SUSPECT]
     return math.sqrt(float(kept.mean()))
 
 
 def _way(old: NDArray[np.float64], new: NDArray[np.float64], calls: NDArray[np.float64]) -> Way:
-    """In the order in which one explains the others away."""
+    """Causes are tried in order; an earlier one explains the later ones away."""
     unit_old, unit_new = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in (old, new))
     moved = float(np.sqrt(np.mean(((unit_new - unit_old) ** 2).sum(axis=1))))
     stretched = float(np.abs(np.linalg.norm(new, axis=1) / np.linalg.norm(old, axis=1) - 1).mean())
@@ -327,18 +325,18 @@ def _unlike(way: Way) -> VectorChange:
 
 EXPLAINED: dict[Way, str] = {
     "same": "The vectors are the same within the noise.",
-    "other dimension": "Vectors have another dimension: nothing that was stored can be searched with them.",
-    "other norm": "Vectors have another length but the same direction: cosine is as before, inner product is not.",
-    "rotated": "Angles between texts are as before, but the vectors were turned: stored ones must be made again.",
-    "noisier": "On average the vectors are as before, but calls differ more from each other.",
-    "quantised": "Vectors have few distinct values now, as quantised ones do.",
+    "other dimension": "The dimension changed. Stored vectors can't be searched with the new ones.",
+    "other norm": "Norms changed, directions did not. Cosine similarity is unaffected, inner products are not.",
+    "rotated": "Vectors were rotated; angles between texts are unchanged. Embed stored texts again.",
+    "noisier": "Mean vectors are unchanged, but calls differ more from each other.",
+    "quantised": "Vectors now have few distinct values, as quantised ones do.",
     "nearly the same": "Vectors moved a little. Possible causes: a quantised or converted model, truncated long texts.",
-    "far apart": "Stored vectors must be made again. Possible causes: another model, another prompt, truncated texts.",
+    "far apart": "Embed stored texts again. Possible causes: another model, another prompt, truncated texts.",
 }
 
 
 def sentences(change: VectorChange, texts: int, calls: Sequence[int]) -> list[str]:
-    """What was found, its size against the noise, and what it means."""
+    """The finding, its size relative to the noise, and what it means."""
     if change.way == "other dimension":
         return ["Changed: other dimension.", EXPLAINED[change.way]]
     return [
@@ -355,7 +353,7 @@ NDCG = Measure.parse("ndcg@10")
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
-    """What today's queries find among the documents as they were embedded when the canary was recorded."""
+    """How today's queries rank the documents that were embedded when the canary was recorded."""
 
     queries: int
     overlap: float
@@ -367,9 +365,9 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check(recording: Recording, provider: Provider, *, calls: int = CHECK_CALLS, task: Task | None = None) -> Check:
-    """Asks with a seed of its own, and again before it alarms: only what both show is a change."""
+    """Embed the texts again. A change is reported only if a second attempt confirms it."""
     if calls < 2:
-        raise InputError("one call has no noise", place="--calls", remedy="ask at least twice")
+        raise InputError("one call shows no noise", place="--calls", remedy="give at least 2")
     again = ask(provider, recording.head.texts, calls, seed=len(recording.vectors))
     change = compare(recording.vectors, again)
     if change.changed:
@@ -394,9 +392,9 @@ def check(recording: Recording, provider: Provider, *, calls: int = CHECK_CALLS,
 
 
 def effect_on(recording: Recording, task: Task, queries: NDArray[np.float32]) -> Effect:
-    """Only queries are embedded anew: this is what an index that was built before answers today."""
+    """Embed only the queries again, since an index built earlier keeps its documents."""
     if recording.documents is None or recording.queries is None:
-        raise InputError("the recording holds no task", place="--task", remedy="record again with --task")
+        raise InputError("the recording has no task", place="--task", remedy="record again with --task")
     ids = [document.id for document in task.documents]
     if list(recording.head.documents) != ids or list(recording.head.queries) != [query.id for query in task.queries]:
         raise InputError(f"task {task.name!r} is not the one recorded ({recording.head.task!r})", place="--task")
@@ -416,7 +414,7 @@ def effect_on(recording: Recording, task: Task, queries: NDArray[np.float32]) ->
 
 
 def _interval(effect: Effect) -> str:
-    """Nothing for a single query."""
+    """Empty for a single query."""
     if effect.low is None or effect.high is None:
         return ""
     return f" (95% interval of the change {effect.low:+.4f} to {effect.high:+.4f})"
@@ -435,7 +433,7 @@ def _rankings(
 def _gauges(change: VectorChange, model: str) -> list[Gauge]:
     labels = {"model": model}
     return [
-        Gauge("canary_changed", "1 where the model changed behind its name", float(change.changed), labels),
+        Gauge("canary_changed", "1 if the model changed behind its name", float(change.changed), labels),
         Gauge("canary_size", "Distance to the recording in noise floors", change.size, labels),
         Gauge("canary_cosine", "Mean cosine to the recording", change.cosine, labels),
         Gauge("canary_noise", "Noise floor as a share of a vector's length", change.noise, labels),
@@ -443,6 +441,6 @@ def _gauges(change: VectorChange, model: str) -> list[Gauge]:
 
 
 def file_for(provider: str, model: str) -> Path:
-    """The name of a recording where the user gives none."""
+    """The default name of a recording."""
     safe = "".join(letter if letter.isalnum() or letter in ".-" else "-" for letter in model)
     return Path(f"{provider}-{safe}.canary")

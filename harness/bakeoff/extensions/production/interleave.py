@@ -13,19 +13,19 @@ from bakeoff_providers.errors import InputError
 
 
 class Interleaved(NamedTuple):
-    """The list to show, and for every place whose it is: `a` or `b`."""
+    """The list to show, and which ranking (`a` or `b`) owns each place."""
 
     shown: tuple[str, ...]
     team: tuple[str, ...]
 
 
 def interleave(a: Sequence[str], b: Sequence[str], k: int, seed: object) -> Interleaved:
-    """Up to k documents. The seed (a request's id) decides every coin, so a list can be made again from its log."""
+    """Interleave up to k documents. The seed, such as a request id, makes the list reproducible."""
     if k < 1:
-        raise InputError(f"k is {k}", remedy="ask for at least 1 place")
+        raise InputError(f"k is {k}", remedy="k must be at least 1")
     for name, ranking in (("a", a), ("b", b)):
         if len(set(ranking)) < len(ranking):
-            raise InputError(f"ranking {name} names a document twice", remedy="every document once")
+            raise InputError(f"ranking {name} names a document twice", remedy="list each document once")
     coins, shown, team = _coins(seed), dict[str, None](), list[str]()
     left = {"a": iter(a), "b": iter(b)}
     while len(shown) < k and left:
@@ -43,7 +43,7 @@ def interleave(a: Sequence[str], b: Sequence[str], k: int, seed: object) -> Inte
 
 
 def _coins(seed: object) -> Iterator[bool]:
-    """Fair coins that only the seed decides, the same on every machine."""
+    """Fair coin flips that depend only on the seed, on every machine."""
     block = 0
     while True:
         bits = int.from_bytes(hashlib.sha256(f"{seed}:{block}".encode()).digest(), "big")

@@ -1,4 +1,4 @@
-"""A raw log made ready: queries normalised, personal data left out where asked, rows under our own column names."""
+"""Import a raw search log: normalise queries, drop personal data on request, use our own column names."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ PERSONAL = {
 
 
 def personal(query: str) -> str | None:
-    """What sort of personal data a query holds, if any."""
+    """The kind of personal data in a query, if any."""
     return next((kind for kind, pattern in PERSONAL.items() if pattern.search(query)), None)
 
 
-def masked(query: str) -> str:
-    """Its shape without its content, to be shown."""
+def mask(query: str) -> str:
+    """Replace letters by x and digits by 9, so that an example can be printed."""
     return re.sub(r"\d", "9", re.sub(r"[^\W\d_]", "x", query))
 
 
 def import_log(path: Path, columns: LogColumns, out: Path, *, drop_personal: bool, salt: str) -> Check:
-    """Writes the rows as JSONL. With `drop_personal` users and sessions become hashes under a salt that is not kept."""
+    """Write the rows as JSONL. `drop_personal` hashes users and sessions with a salt that is not kept."""
     impressions = read_log(path, columns, ("query", "shown", "clicked"))
     kept, dropped, examples = [], Counter[str](), dict[str, str]()
     for impression in impressions:
@@ -41,10 +41,10 @@ def import_log(path: Path, columns: LogColumns, out: Path, *, drop_personal: boo
             kind = "empty query"
         if kind is not None:
             dropped[kind] += 1
-            examples.setdefault(kind, masked(query))
+            examples.setdefault(kind, mask(query))
             continue
         if drop_personal:
-            impression = _pseudonymous(impression, salt)
+            impression = _pseudonymise(impression, salt)
         kept.append(msgspec.structs.replace(impression, query=query))
     encoder = msgspec.json.Encoder()
     write_atomic(out, b"".join(encoder.encode(_row(impression)) + b"\n" for impression in kept))
@@ -64,15 +64,15 @@ def import_log(path: Path, columns: LogColumns, out: Path, *, drop_personal: boo
     )  # fmt: skip
 
 
-def _pseudonymous(impression: Impression, salt: str) -> Impression:
-    def hashed(name: str) -> str:
+def _pseudonymise(impression: Impression, salt: str) -> Impression:
+    def hash_name(name: str) -> str:
         return hashlib.blake2b(f"{salt}:{name}".encode(), digest_size=8).hexdigest() if name else ""
 
-    return msgspec.structs.replace(impression, user=hashed(impression.user), session=hashed(impression.session))
+    return msgspec.structs.replace(impression, user=hash_name(impression.user), session=hash_name(impression.session))
 
 
 def _row(impression: Impression) -> dict[str, object]:
-    """Without the columns that the log did not have."""
+    """Omit the columns that the log did not have."""
     return {
         key: value for key, value in msgspec.to_builtins(impression).items() if value or key in ("shown", "clicked")
     }

@@ -1,8 +1,8 @@
-"""Judgments from clicks: a grade for every pair that was looked at often enough to be sure of it.
+"""Judgments from clicks: a grade for every pair that was examined often enough.
 
-How attractive a document is, with the pull of its place taken out, comes from a position-based model: P(click) = P(the
-place is looked at) · P(the document attracts), both estimated by EM (Chuklin, Markov and de Rijke 2015, ch. 3). The
-first place counts as always looked at: only ratios can be known.
+A position-based model separates a document's attractiveness from position bias. P(click) = P(the rank is examined) ·
+P(the document attracts), both estimated by EM (Chuklin, Markov and de Rijke 2015, ch. 3). Only ratios of examination
+are identifiable, so the first rank counts as always examined.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from bakeoff.tasks.search_log import Impression
 
 ITERATIONS = 500
 SETTLED = 1e-6
-PRIOR = 2.0  # a pair starts with as much belief as this many looks, at the log's own mean
+PRIOR = 2.0  # the prior of a pair is worth this many examinations at the log's mean
 GRID = 400
-BLOCK = 4096  # pairs whose beliefs are held at once
+BLOCK = 4096  # pairs whose posteriors are in memory at once
 
 Model = Literal["position", "ctr"]
 
 
 @dataclass(frozen=True, slots=True)
 class ClickCounts:
-    """For every pair of query and document: at each place, how often it was shown there and clicked there."""
+    """How often each pair of query and document was shown and clicked at each rank."""
 
     pairs: list[tuple[str, str]]
     shown: Values
@@ -43,9 +43,9 @@ class ClickCounts:
 
 @dataclass(frozen=True, slots=True)
 class Attraction:
-    """What a model makes of the counts: a mean and a 95% interval per pair; how often each place is looked at.
+    """Attractiveness by pair: posterior mean and 95% interval; and how often each rank is examined.
 
-    `bands` has for each pair how much of the belief is below the first cut, between the first two, and so on.
+    `bands` is each pair's posterior probability of every grade.
     """
 
     mean: Values
@@ -56,7 +56,7 @@ class Attraction:
 
 
 def count(impressions: Sequence[Impression], places: int) -> ClickCounts:
-    """The first `places` of every list."""
+    """Count impressions and clicks in the first `places` ranks."""
     numbers: dict[tuple[str, str], int] = {}
     cells: list[tuple[int, int, bool]] = []
     for impression in impressions:
@@ -73,7 +73,7 @@ def count(impressions: Sequence[Impression], places: int) -> ClickCounts:
 
 
 def fit(counts: ClickCounts, model: Model = "position", cuts: Sequence[float] = ()) -> Attraction:
-    """The attraction of every pair under a model; `ctr` takes every place for looked at."""
+    """Estimate the attractiveness of every pair; `ctr` treats every rank as examined."""
     shown, clicked = counts.shown, counts.clicked
     examined = np.ones(shown.shape[1])
     if model == "position":
@@ -84,7 +84,7 @@ def fit(counts: ClickCounts, model: Model = "position", cuts: Sequence[float] = 
 
 
 def _examination(shown: Values, clicked: Values) -> Values:
-    """EM over both unknowns; a place that was never shown keeps the 1 / rank that it began with."""
+    """EM over both unknowns; a rank that was never shown keeps its initial 1 / rank."""
     total = shown.sum(axis=0)
     used = total > 0
     examined = 1 / np.arange(1, shown.shape[1] + 1)
@@ -94,7 +94,7 @@ def _examination(shown: Values, clicked: Values) -> Values:
     skipped, views = shown - clicked, shown.sum(axis=1)
     for _ in range(ITERATIONS):
         unclicked = 1 - attraction[:, None] * examined
-        # Not clicked: looked at without being attractive, or attractive without being looked at.
+        # Not clicked: examined but not attractive, or attractive but not examined.
         looked = clicked + skipped * examined * (1 - attraction[:, None]) / unclicked
         attracted = clicked + skipped * attraction[:, None] * (1 - examined) / unclicked
         attraction = (attracted.sum(axis=1) + a) / (views + a + b)
@@ -107,7 +107,7 @@ def _examination(shown: Values, clicked: Values) -> Values:
 
 
 def _beliefs(shown: Values, clicked: Values, examined: Values, overall: float, cuts: Sequence[float]) -> Attraction:
-    """Bayes on a grid for each pair, the places' pull taken as known; the prior is the log's mean, worth two looks."""
+    """Each pair's posterior on a grid, given the examination; the prior is the log's mean, worth two examinations."""
     grid = (np.arange(GRID) + 0.5) / GRID
     prior = (PRIOR * overall - 1) * np.log(grid) + (PRIOR * (1 - overall) - 1) * np.log(1 - grid)
     no_click = np.log1p(-np.minimum(np.outer(examined, grid), 1 - 1e-12))
@@ -129,9 +129,9 @@ def _beliefs(shown: Values, clicked: Values, examined: Values, overall: float, c
     return Attraction(mean, low, high, examined, bands)
 
 
-CUTS = (0.1, 0.3, 0.6)  # attraction from which the grade is 1, 2, 3
-WIDEST = 0.3  # an interval of the attraction wider than this is no judgment
-SURE = 0.8  # of the belief must be within the bounds of one grade
+CUTS = (0.1, 0.3, 0.6)  # least attractiveness of grades 1, 2, 3
+WIDEST = 0.3  # pairs with a wider interval stay unjudged
+SURE = 0.8  # least posterior probability of a grade
 
 
 def judge_log(
@@ -144,13 +144,13 @@ def judge_log(
     widest: float = WIDEST,
     sure: float = SURE,
 ) -> Check:
-    """Fits the model, grades and writes; pairs that are not sure stay unjudged, and are counted.
+    """Fit the model, then grade and write the pairs; uncertain ones stay unjudged and are counted.
 
-    An interval may be narrow and still reach over a cut: then two grades are possible, and neither is written.
+    A narrow interval may still straddle a cut. Then two grades are possible, and neither is written.
     """
     if list(cuts) != sorted(set(cuts)) or not all(0 < cut < 1 for cut in cuts):
         raise InputError(
-            f"{list(cuts)} are no rising numbers between 0 and 1", place="--cut", remedy="such as 0.1 0.3 0.6"
+            f"{list(cuts)} must increase and lie between 0 and 1", place="--cut", remedy="such as 0.1 0.3 0.6"
         )
     counts = count(impressions, places)
     relevance = fit(counts, model, cuts)

@@ -1,4 +1,4 @@
-"""The same queries through two contenders: how far their lists differ, and which pairs are worth grading to decide."""
+"""Run the same queries through two contenders: how far their results differ, and which pairs to grade next."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from bakeoff.systems.base import NotRun, Prepared
 from bakeoff.systems.failures import adapter_work
 from bakeoff.tasks.kinds import load_kind
 
-PERSISTENCE = 0.9  # RBO: the chance of going on from one place to the next
+PERSISTENCE = 0.9  # RBO: probability of going on to the next rank
 
 
 def overlap(a: Sequence[str], b: Sequence[str], k: int) -> float:
-    """The share of the first k places that both lists fill with the same documents."""
+    """The share of the top k documents that both lists have."""
     size = min(k, max(len(a), len(b)))
     return len(set(a[:k]) & set(b[:k])) / size if size else 1.0
 
@@ -38,7 +38,7 @@ def overlap(a: Sequence[str], b: Sequence[str], k: int) -> float:
 def rbo(a: Sequence[str], b: Sequence[str], k: int, p: float = PERSISTENCE) -> float:
     """Rank-biased overlap, extrapolated from depth k (Webber, Moffat and Zobel 2010, equation 23 for even lists).
 
-    Places that only the longer list fills are places where the two disagree.
+    Ranks that only the longer list fills count as disagreement.
     """
     depth = min(k, max(len(a), len(b)))
     if not depth:
@@ -51,7 +51,7 @@ def rbo(a: Sequence[str], b: Sequence[str], k: int, p: float = PERSISTENCE) -> f
 def ask(
     lineup: Lineup, labels: Sequence[str], queries: Sequence[Query], depth: int, settings: Settings
 ) -> dict[str, dict[str, Ranking]]:
-    """Every query through each contender, over the line-up's corpus; a contender that can't run ends it."""
+    """Run every query through each contender over the line-up's corpus; fail if one can't run."""
     kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
     task = msgspec.structs.replace(kind.task(), queries=list(queries), judgments={})
     chosen = lineup.narrow(labels).contenders
@@ -83,9 +83,9 @@ def replay(
     grade: int = 50,
     out: Path | None = None,
 ) -> Check:
-    """Means per query asked where weights are given. Worth grading is what only one list has, most traffic first.
+    """Compare two contenders, weighted by traffic if weights are given. Pairs in only one list are worth grading.
 
-    Only what matched is compared: two lists that are filled up alike do not agree for that.
+    Only documents that matched are compared. Lists padded alike do not count as agreement.
     """
     share = np.array([weights.get(query.id, 1 / len(queries)) for query in queries])
     share /= share.sum()

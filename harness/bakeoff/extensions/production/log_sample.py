@@ -1,7 +1,7 @@
-"""Queries drawn from a log in strata of equal traffic, and means per query asked from the few that were drawn.
+"""Sample a log's queries in strata of equal traffic, and estimate means per query asked from the sample.
 
-Head, torso and tail each hold a third of the traffic. Within a stratum queries are drawn at random without
-replacement; the mean is the stratum's ratio estimate, weighted by its share of the traffic.
+Head, torso and tail each hold a third of the traffic. Within a stratum, queries are drawn at random without
+replacement. The mean combines the strata's ratio estimates, weighted by their share of the traffic.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ STRATA = ("head", "torso", "tail")
 
 
 class SampledQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of the sample, readable as the queries of a task of tables: `weight` is the traffic that it stands for."""
+    """A row of the sample, in the format of a table task's queries; `weight` is the share of traffic it represents."""
 
     id: str
     text: str
@@ -40,7 +40,7 @@ class SampledQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def strata_of(counts: Mapping[str, int]) -> dict[str, list[str]]:
-    """The queries of each stratum: the most asked first, until a third and two thirds of the traffic are reached."""
+    """Split queries by frequency at one third and two thirds of the traffic."""
     ordered = sorted(counts, key=lambda query: (-counts[query], query))
     before = np.concatenate([[0], np.cumsum([counts[query] for query in ordered])[:-1]]) / sum(counts.values())
     strata: dict[str, list[str]] = {name: [] for name in STRATA}
@@ -50,7 +50,7 @@ def strata_of(counts: Mapping[str, int]) -> dict[str, list[str]]:
 
 
 def draw(counts: Mapping[str, int], size: int, seed: int) -> list[SampledQuery]:
-    """About a third from each stratum; what a small head does not need goes to the others."""
+    """Draw about a third from each stratum; places that a small head leaves go to the others."""
     strata = strata_of(counts)
     if size < 2 * len(strata):
         raise InputError(f"{size} queries are too few", place="--size", remedy=f"draw at least {2 * len(strata)}")
@@ -71,13 +71,13 @@ def draw(counts: Mapping[str, int], size: int, seed: int) -> list[SampledQuery]:
 
 
 def strata_arrays(sample: Sequence[SampledQuery]) -> Strata:
-    """What the estimates need of a sample."""
+    """Weights and sizes of a sample's strata."""
     weights = np.array([query.weight for query in sample])
     return Strata(weights, [query.category for query in sample], [query.stratum_queries for query in sample])
 
 
 def sample_log(counts: Counter[str], size: int, seed: int, out: Path) -> Check:
-    """Draws, writes and says what was drawn."""
+    """Draw a sample, write it and describe it."""
     sample = draw(counts, size, seed)
     encoder = msgspec.json.Encoder()
     write_atomic(out, b"".join(encoder.encode(query) + b"\n" for query in sample))
@@ -97,21 +97,21 @@ def sample_log(counts: Counter[str], size: int, seed: int, out: Path) -> Check:
 
 
 def read_sample(path: Path) -> dict[str, SampledQuery]:
-    """What `log sample` wrote, by query id."""
+    """Read what `log sample` wrote, by query id."""
     sample: dict[str, SampledQuery] = {}
     for number, query in read_json_lines(path, SampledQuery):
         if query.id in sample:
             raise InputError(f"{query.id!r} is a duplicate", file=path, place=f"line {number}")
         if not 0 < query.weight <= 1:
-            raise InputError(f"weight {query.weight} is not above 0 and at most 1", file=path, place=f"line {number}")
+            raise InputError(f"weight {query.weight} is outside (0, 1]", file=path, place=f"line {number}")
         sample[query.id] = query
     if abs(sum(query.weight for query in sample.values()) - 1) > 1e-6:
-        raise InputError("the weights do not sum to 1", file=path, remedy="take the file as log sample wrote it")
+        raise InputError("the weights do not sum to 1", file=path, remedy="use the file that `log sample` wrote")
     return sample
 
 
-def weighted_matrix(scores: Mapping[str, Values], sample: Sequence[SampledQuery], measure: str) -> Check:
-    """Every contender's mean per query asked, best first, and every pair's difference, by the tests of the matrix."""
+def build_matrix(scores: Mapping[str, Values], sample: Sequence[SampledQuery], measure: str) -> Check:
+    """Means per query asked, best first, and all pairwise differences with the tests of the matrix."""
     strata, by = strata_arrays(sample), Measure.parse(measure)
     rows = {label: estimate(values, strata) for label, values in scores.items()}
     order = sorted(rows, key=lambda label: -rows[label].mean)

@@ -1,6 +1,6 @@
-"""What a live index loses today: its answers against exact search over the vectors that it holds. It only reads.
+"""Recall of a live index against exact search over its own vectors. Read-only.
 
-The collection is read once, block by block; beside a block, only each query's best k scores are kept.
+The collection is read once, in blocks. Only one block and each query's best k scores are in memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ METRICS = ("cosine", "l2", "ip")
 
 @dataclass(frozen=True, slots=True)
 class ProbeQueries:
-    """Vectors to ask with, as they are; `own` names the entry of the index that each of them is, if they are stored."""
+    """Query vectors; if they are stored in the index, `own` has their ids."""
 
     source: str
     vectors: Vectors
@@ -38,7 +38,7 @@ class ProbeQueries:
 
 @contextmanager
 def asking(index: str) -> Iterator[None]:
-    """Whatever a client library raises means that the service did not answer."""
+    """Report any error of a client library as a service that did not answer."""
     try:
         yield
     except BakeoffError:
@@ -49,21 +49,21 @@ def asking(index: str) -> Iterator[None]:
         raise StoreError(f"{index} did not answer: {reason_of(error)}") from error
 
 
-def stored_queries(index: ExistingIndex, size: int, seed: int) -> ProbeQueries:
-    """Entries of the index, drawn by their names: the same ones every night while they are there."""
+def draw_queries(index: ExistingIndex, size: int, seed: int) -> ProbeQueries:
+    """Draw stored entries by their ids, so that the same ones are drawn every night."""
     kept: list[tuple[str, str, Vectors]] = []
     for names, vectors in index.blocks():
         kept += [(order_key(seed, name), name, vector) for name, vector in zip(names, vectors, strict=True)]
         kept = sorted(kept, key=lambda entry: entry[0])[:size]
     if not kept:
-        raise InputError(f"{index.existing} holds no entry", remedy="name a collection that is in use")
+        raise InputError(f"{index.existing} is empty", remedy="name a collection that is in use")
     return ProbeQueries("stored vectors", np.stack([vector for _, _, vector in kept]), [name for _, name, _ in kept])
 
 
 def recalls(index: ExistingIndex, queries: ProbeQueries, k: int) -> tuple[NDArray[np.float64], list[int]]:
-    """The share of the k nearest by the index's metric that came back, per query; the nanoseconds of every search.
+    """Recall@k of each query by the index's metric, and the nanoseconds of every search.
 
-    An entry as near as the k-th counts; a query that is itself an entry does not count itself.
+    An entry tied with the k-th counts. A stored query does not count itself.
     """
     if queries.vectors.shape[1] != index.dimensions:
         problem = f"the queries have {queries.vectors.shape[1]} dimensions, the index {index.dimensions}"
@@ -74,7 +74,7 @@ def recalls(index: ExistingIndex, queries: ProbeQueries, k: int) -> tuple[NDArra
             place="--metric",
             remedy=f"only {', '.join(METRICS)} can be probed",
         )
-    index.search(queries.vectors[0], k)  # the first call pays for what others do not
+    index.search(queries.vectors[0], k)  # warm-up
     answers: list[list[str]] = []
     times: list[int] = []
     for at, vector in enumerate(queries.vectors):
@@ -94,8 +94,8 @@ def recalls(index: ExistingIndex, queries: ProbeQueries, k: int) -> tuple[NDArra
 def _exact(
     index: ExistingIndex, queries: ProbeQueries, answers: Sequence[Sequence[str]], k: int
 ) -> tuple[NDArray[np.float64], list[list[float]]]:
-    """Each query's k best scores over all entries, best first, and the exact scores of what the index answered."""
-    asked = _prepared(queries.vectors, index.metric, query=True)
+    """Each query's k best scores over all entries, best first, and the exact scores of what the index returned."""
+    asked = _prepare(queries.vectors, index.metric, query=True)
     best = np.full((len(asked), k), -np.inf)
     wanted: dict[str, list[int]] = {}
     for row, answer in enumerate(answers):
@@ -103,7 +103,7 @@ def _exact(
             wanted.setdefault(name, []).append(row)
     entry_scores: dict[tuple[int, str], list[float]] = {}
     for names, vectors in index.blocks():
-        scores = asked @ _prepared(vectors, index.metric, query=False).T
+        scores = asked @ _prepare(vectors, index.metric, query=False).T
         for column, name in enumerate(names):
             for row in wanted.get(name, ()):
                 entry_scores.setdefault((row, name), []).append(float(scores[row, column]))
@@ -120,8 +120,8 @@ def _exact(
     return best, scored
 
 
-def _prepared(vectors: Vectors, metric: str, *, query: bool) -> NDArray[np.float64]:
-    """Vectors whose inner product orders as the metric does: for L2, 2q·x − |x|² with one more dimension."""
+def _prepare(vectors: Vectors, metric: str, *, query: bool) -> NDArray[np.float64]:
+    """Make the inner product order as the metric does; for L2, 2q·x − |x|² with one more dimension."""
     values = np.asarray(vectors, dtype=np.float64)
     if metric == "cosine":
         return np.asarray(values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1e-12))
@@ -133,7 +133,7 @@ def _prepared(vectors: Vectors, metric: str, *, query: bool) -> NDArray[np.float
 
 
 def probe(index: ExistingIndex, queries: ProbeQueries, *, k: int, min_recall: float) -> Check:
-    """The whole check; 1 where mean recall is below the limit."""
+    """Compare the index with exact search; worse if mean recall is below the limit."""
     with asking(index.name):
         shares, times = recalls(index, queries, k)
     mean, latency = float(shares.mean()), percentiles(times)

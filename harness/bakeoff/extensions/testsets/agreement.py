@@ -142,7 +142,7 @@ def kappa(tables: Values, weights: KappaWeighting = "plain") -> Values:
     total = tables.sum(axis=(-2, -1))
     expected = tables.sum(axis=-1)[..., :, None] * tables.sum(axis=-2)[..., None, :]
     observed, chance = (tables * cost).sum(axis=(-2, -1)), (expected * cost).sum(axis=(-2, -1))
-    return 1 - _divided(observed * total, chance)
+    return 1 - _divide(observed * total, chance)
 
 
 def fleiss(counts: Values) -> float:
@@ -160,10 +160,10 @@ def fleiss_parts(counts: Values) -> Values:
 def fleiss_of_sums(sums: Values, raters: int) -> Values:
     """Rows of (pairs, agreements two by two, count of each grade…) → κ."""
     pairs, equal, grades = sums[:, 0], sums[:, 1], sums[:, 2:]
-    observed = _divided(equal, pairs * raters * (raters - 1))
-    shares = _divided(grades, (pairs * raters)[:, None])
+    observed = _divide(equal, pairs * raters * (raters - 1))
+    shares = _divide(grades, (pairs * raters)[:, None])
     chance = (shares**2).sum(axis=1)
-    return _divided(observed - chance, 1 - chance)
+    return _divide(observed - chance, 1 - chance)
 
 
 def coincidences(counts: Values) -> Values:
@@ -183,7 +183,7 @@ def ordinal_alpha(tables: Values) -> Values:
     distance = (middle[..., :, None] - middle[..., None, :]) ** 2
     observed = (tables * distance).sum(axis=(-2, -1))
     chance = (totals[..., :, None] * totals[..., None, :] * distance).sum(axis=(-2, -1))
-    return 1 - _divided(observed * (n - 1), chance)
+    return 1 - _divide(observed * (n - 1), chance)
 
 
 def _estimate(
@@ -221,14 +221,14 @@ def _groups(names: Sequence[str]) -> NDArray[np.int64]:
     return np.array([numbers[name] for name in names], dtype=np.int64)
 
 
-def _divided(part: NDArray[Any], whole: NDArray[Any]) -> Values:
+def _divide(part: NDArray[Any], whole: NDArray[Any]) -> Values:
     """NaN where there is nothing to divide by: then the statistic is not defined."""
     answer = np.full(np.broadcast_shapes(part.shape, whole.shape), np.nan)
     np.divide(part, whole, out=answer, where=np.broadcast_to(whole != 0, answer.shape))
     return answer
 
 
-class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PairDecision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One line of a file of decisions."""
 
     query_id: str
@@ -247,7 +247,7 @@ class Adjudication:
 
     def __post_init__(self) -> None:
         self._decided = {(entry.query_id, str(entry.document_id)): entry for entry in self.folder.read_adjudications()}
-        self._given = counted_grades(self.folder.annotators())
+        self._given = select_grades(self.folder.annotators())
 
     def open(self) -> list[Disagreement]:
         """Pairs with more than one grade and no decision, the widest apart first.
@@ -262,10 +262,10 @@ class Adjudication:
 
     def decide(self, query: str, document: str, grade: int, why: str = "") -> None:
         """Keeps one decision; it is on disk when this returns."""
-        self._decided[query, document] = self._settled(query, document, grade, why)
+        self._decided[query, document] = self._settle(query, document, grade, why)
         self.folder.write_adjudicated(self._decided.values())
 
-    def _settled(self, query: str, document: str, grade: int, why: str) -> AdjudicatedPair:
+    def _settle(self, query: str, document: str, grade: int, why: str) -> AdjudicatedPair:
         self.folder.check(query, document, grade)
         pair = (query, document)
         given = {name: grades[pair] for name, grades in self._given.items() if pair in grades}
@@ -275,12 +275,12 @@ class Adjudication:
 
     def decide_from(self, path: Path) -> int:
         """All decisions of a JSON file, kept together when all are sound."""
-        decisions = read_json(path, list[Decision])
+        decisions = read_json(path, list[PairDecision])
         settled: dict[QueryDocument, AdjudicatedPair] = {}
         for place, decision in enumerate(decisions):
             pair = (decision.query_id, str(decision.document_id))
             try:
-                settled[pair] = self._settled(*pair, decision.grade, decision.why)
+                settled[pair] = self._settle(*pair, decision.grade, decision.why)
             except InputError as error:
                 raise InputError(error.problem, file=path, place=f"$[{place}]", remedy=error.remedy) from None
         self._decided |= settled
@@ -298,7 +298,7 @@ class Adjudication:
         return decided
 
 
-def counted_grades(annotators: Mapping[str, Annotation]) -> dict[str, dict[QueryDocument, int]]:
+def select_grades(annotators: Mapping[str, Annotation]) -> dict[str, dict[QueryDocument, int]]:
     """Whose grades count for a pair: the people's where people graded it, otherwise the models'."""
     by_people = {
         pair for annotation in annotators.values() if annotation.kind == "person" for pair in annotation.pairs()

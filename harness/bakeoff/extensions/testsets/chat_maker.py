@@ -17,13 +17,13 @@ ROUNDS = 4  # prompts for each one that would do if nothing were dropped
 LONGEST = 1500  # characters of a document that are shown
 
 
-class _Query(msgspec.Struct):
+class _DraftQuery(msgspec.Struct):
     text: str
     documents: list[int]
 
 
-class _Answer(msgspec.Struct):
-    queries: list[_Query]
+class _DraftAnswer(msgspec.Struct):
+    queries: list[_DraftQuery]
 
 
 SCHEMA = {
@@ -54,7 +54,7 @@ class ChatMaker(Maker):
     def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Draft]:
         """One prompt at a time, so that no more are paid for than are needed."""
         for number, question in enumerate(self.questions(articles, category, request)):
-            shown = _shown(articles, category, request.seed, number)
+            shown = _choose(articles, category, request.seed, number)
             for query in self._asker.ask(question, partial(_read, len(shown))).queries:
                 pages = dict.fromkeys(shown[place - 1].document_id for place in query.documents)
                 yield Draft(" ".join(query.text.split()), category, tuple(pages))
@@ -62,11 +62,11 @@ class ChatMaker(Maker):
     def questions(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Question]:
         """The prompts for one category, in the order in which they would be asked."""
         for number in range(ROUNDS * -(-request.n // SHOWN)):
-            shown = _shown(articles, category, request.seed, number)
+            shown = _choose(articles, category, request.seed, number)
             yield Question(_prompt(shown, category, request), SCHEMA, request.seed)
 
 
-def _shown(articles: Sequence[Article], category: str, seed: int, number: int) -> list[Article]:
+def _choose(articles: Sequence[Article], category: str, seed: int, number: int) -> list[Article]:
     """Each round goes on where the last one ended, over an order drawn for the category."""
     ordered = sorted(articles, key=lambda article: order_key(seed, category, article.document_id))
     first = number * SHOWN
@@ -74,8 +74,8 @@ def _shown(articles: Sequence[Article], category: str, seed: int, number: int) -
     return [ordered[place] for place in places]
 
 
-def _read(shown: int, text: str) -> _Answer:
-    answer = read_object(text, _Answer)
+def _read(shown: int, text: str) -> _DraftAnswer:
+    answer = read_object(text, _DraftAnswer)
     if not answer.queries:
         raise Unusable("it holds no query")
     for query in answer.queries:

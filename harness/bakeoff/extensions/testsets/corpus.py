@@ -62,7 +62,7 @@ class SourceDocuments:
 
 
 @dataclass(slots=True)
-class Imported:
+class ImportedCorpus:
     """The corpus, everything that is not in it, and what was taken for which field."""
 
     file: ArticleFile
@@ -74,7 +74,7 @@ class Imported:
     notes: list[Fact]
 
 
-def import_corpus(source: Path, options: Options, *, date: datetime.date | None = None) -> Imported:
+def import_corpus(source: Path, options: Options, *, date: datetime.date | None = None) -> ImportedCorpus:
     """Reads a source, leaves out empty documents and duplicates, and names them."""
     source_documents = _reader(source, options)(source, options)
     kept: dict[str, tuple[str, Article]] = {}
@@ -118,7 +118,7 @@ def import_corpus(source: Path, options: Options, *, date: datetime.date | None 
     articles = [article for _, article in kept.values()]
     file = ArticleFile(metadata=metadata, articles=articles)
     left = (source_documents.missing, source_documents.skipped, source_documents.taken, source_documents.notes)
-    return Imported(file, duplicates, empty, *left)
+    return ImportedCorpus(file, duplicates, empty, *left)
 
 
 def _reader(source: Path, options: Options) -> Callable[[Path, Options], SourceDocuments]:

@@ -20,11 +20,11 @@ from bakeoff.extensions.testsets.pool import Rankings
 from bakeoff.extensions.testsets.ppi import (
     FEWEST,
     Bounded,
+    BoundedDifference,
     CorrectedMean,
-    Difference,
     Kind,
     Unbounded,
-    corrected_mean,
+    correct_mean,
     mean_estimate,
 )
 from bakeoff.tasks.annotations import QueryDocument, settle
@@ -52,7 +52,7 @@ class Correction:
     pairs: Sequence[Corrected]
 
 
-def sampled(pairs: Sequence[QueryDocument], queries: int, seed: int = 42) -> list[QueryDocument]:
+def sample_pairs(pairs: Sequence[QueryDocument], queries: int, seed: int = 42) -> list[QueryDocument]:
     """The pairs of a random sample of queries, whole pools: the only sample that people's grades may correct with."""
     names = sorted({query for query, _ in pairs}, key=lambda query: order_key(seed, "people", query))
     kept = set(names[:queries])
@@ -82,13 +82,13 @@ def correct(rankings: Rankings, people: Judgments, model: Judgments, measure: Me
     scores = {
         label: _scores(answers, people, model, there, elsewhere, measure, rel) for label, answers in rankings.items()
     }
-    rows = [_corrected(label, scores[label], Bounded() if measure.bounded else Unbounded()) for label in rankings]
+    rows = [_estimate(label, scores[label], Bounded() if measure.bounded else Unbounded()) for label in rankings]
     means = {label: float(by_people.mean()) for label, (by_people, _, _) in scores.items()}
     pairs = [
-        _corrected(
+        _estimate(
             f"{a} − {b}",
             tuple(x - y for x, y in zip(scores[a], scores[b], strict=True)),
-            Difference(means[a], means[b]) if measure.bounded else Unbounded(),
+            BoundedDifference(means[a], means[b]) if measure.bounded else Unbounded(),
         )
         for a, b in combinations(rankings, 2)
     ]
@@ -109,11 +109,11 @@ def _scores(
     return by_people, by_model[: len(there)], by_model[len(there) :]
 
 
-def _corrected(what: str, scores: tuple[Values, ...], kind: Kind) -> Corrected:
+def _estimate(what: str, scores: tuple[Values, ...], kind: Kind) -> Corrected:
     people, there, elsewhere = scores
     return Corrected(
         what,
         mean_estimate(people, kind),
-        corrected_mean(people, there, elsewhere, kind),
+        correct_mean(people, there, elsewhere, kind),
         mean_estimate(np.concatenate([there, elsewhere]), kind),
     )

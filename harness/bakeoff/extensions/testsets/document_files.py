@@ -20,8 +20,8 @@ def read_text(content: str) -> Parts:
     """A plain file: its first line is the title where a blank line follows it."""
     lines = content.strip().splitlines()
     if len(lines) > 2 and not lines[1].strip() and len(lines[0]) <= 120:
-        return lines[0].strip(), squeezed("\n".join(lines[2:])), {}
-    return "", squeezed(content), {}
+        return lines[0].strip(), squeeze("\n".join(lines[2:])), {}
+    return "", squeeze(content), {}
 
 
 def read_markdown(content: str) -> Parts:
@@ -31,7 +31,7 @@ def read_markdown(content: str) -> Parts:
     given = fields.pop("title", "")
     title = given or heading
     kept = [text for is_title, text in blocks if not (is_title and heading == title)]
-    return title, squeezed("".join(kept)), fields
+    return title, squeeze("".join(kept)), fields
 
 
 def _blocks(body: str) -> tuple[str, list[tuple[bool, str]]]:
@@ -74,7 +74,7 @@ def _inline(token: Token) -> str:
     parts = [
         _inline(part) if part.type == "image" else words.get(part.type, part.content) for part in token.children or ()
     ]
-    return squeezed("".join(parts))
+    return squeeze("".join(parts))
 
 
 def _without_tags(text: str) -> str:
@@ -99,20 +99,20 @@ def _front_matter(content: str) -> tuple[dict[str, str], str]:
     last = ""
     for line in block[1].splitlines():
         if item := re.match(r"\s+-\s+(.+)|-\s+(.+)", line):
-            fields[last] = "; ".join(filter(None, (fields.get(last, ""), _unquoted(item[1] or item[2]))))
+            fields[last] = "; ".join(filter(None, (fields.get(last, ""), _unquote(item[1] or item[2]))))
         elif pair := re.match(r"(\w[\w-]*)\s*:\s*(.*)", line):
             last = pair[1].lower()
             listed = re.fullmatch(r"\[(.*)\]", pair[2].strip())
             values = listed[1].split(",") if listed else [pair[2]]
-            fields[last] = "; ".join(_unquoted(value) for value in values if value.strip())
+            fields[last] = "; ".join(_unquote(value) for value in values if value.strip())
     return {key: value for key, value in fields.items() if key and value}, content[block.end() :]
 
 
-def _unquoted(value: str) -> str:
+def _unquote(value: str) -> str:
     return value.strip().strip("\"'")
 
 
-def squeezed(text: str) -> str:
+def squeeze(text: str) -> str:
     """Single blanks within lines, at most one blank line between them."""
     lines = [" ".join(line.split()) for line in text.splitlines()]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
@@ -137,13 +137,13 @@ def read_document(suffix: str, content: bytes) -> Parts:
 
 
 def _plain(read: Callable[[str], Parts]) -> Callable[[bytes], Parts]:
-    def decoded(content: bytes) -> Parts:
+    def decode(content: bytes) -> Parts:
         try:
             return read(content.decode("utf-8-sig"))
         except UnicodeDecodeError as error:
             raise Unreadable(f"is not UTF-8 (byte {error.start}): save it as UTF-8") from None
 
-    return decoded
+    return decode
 
 
 def read_html(content: bytes) -> Parts:
@@ -163,21 +163,21 @@ def read_html(content: bytes) -> Parts:
     parser = etree.HTMLParser(encoding=encoding, huge_tree=True, remove_comments=True, remove_pis=True)
     try:
         page = etree.fromstring(content, parser) if content.strip() else None
-    except etree.XMLSyntaxError as error:  # nothing but comments, or what can't be decoded
+    except etree.XMLSyntaxError as error:  # nothing but comments, or what can't be decode
         raise Unreadable(f"is no HTML page: {error.msg}") from None
     if page is None:
         return "", "", {}
     if any("depth" in entry.message for entry in parser.error_log):
         raise Unreadable("its elements are nested too deeply")
-    return _shown(page)
+    return _read_page(page)
 
 
-def _shown(page: Any) -> Parts:
+def _read_page(page: Any) -> Parts:
     from lxml import etree
 
-    title = next((squeezed("".join(element.itertext())) for element in page.iterfind(".//head//title")), "")
-    title = title or next((squeezed("".join(element.itertext())) for element in page.iterfind("./title")), "")
-    heading = next((squeezed("".join(element.itertext())) for element in page.iter("h1")), "")
+    title = next((squeeze("".join(element.itertext())) for element in page.iterfind(".//head//title")), "")
+    title = title or next((squeeze("".join(element.itertext())) for element in page.iterfind("./title")), "")
+    heading = next((squeeze("".join(element.itertext())) for element in page.iter("h1")), "")
     pieces: list[str] = []
     walk = etree.iterwalk(page, events=("start", "end"))
     for event, element in walk:
@@ -189,7 +189,7 @@ def _shown(page: Any) -> Parts:
         else:
             closed = element.tag in BLOCKS and bool(len(element) or element.text)
             pieces += ["\n" if closed else "", element.tail or ""]
-    text = squeezed("".join(pieces))
+    text = squeeze("".join(pieces))
     named = {str(meta.get("name") or "").lower(): str(meta.get("content") or "") for meta in page.iter("meta")}
     named["language"] = str(page.get("lang") or named.get("language", ""))
     fields = {name: value.strip() for name, value in named.items() if name and value.strip()}
@@ -209,7 +209,7 @@ def read_pdf(content: bytes) -> Parts:
         file = pypdf.PdfReader(io.BytesIO(content))
         if file.is_encrypted and not file.decrypt(""):
             raise Unreadable("is encrypted: save it without a password")
-        text = squeezed("\n\n".join(page.extract_text() for page in file.pages))
+        text = squeeze("\n\n".join(page.extract_text() for page in file.pages))
         about = dict(file.metadata or {})
     except Unreadable:
         raise

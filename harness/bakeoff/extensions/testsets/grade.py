@@ -31,13 +31,13 @@ DEFINITIONS = {
 }
 
 
-class _Answer(msgspec.Struct):
+class _GradeAnswer(msgspec.Struct):
     grade: int
     reason: str = ""
 
 
 @dataclass(slots=True)
-class Judged:
+class JudgeGrades:
     """One judge's grades, and the pairs without a usable answer."""
 
     who: str
@@ -75,11 +75,11 @@ class Judge:
         given = self._before().grades
         return [pair for pair in pairs if pair[1] not in given.get(pair[0], {})]
 
-    def grade(self, pairs: Sequence[QueryDocument]) -> Judged:
+    def grade(self, pairs: Sequence[QueryDocument]) -> JudgeGrades:
         """Grades what is open; what arrived is kept, whatever ends the work."""
         path, annotation, open_ = self.folder.file_of(self.who), self._before(), self.open_pairs(pairs)
         annotation.metadata |= {"annotator": self.who, "kind": "model", **self.asker.model.identity()}
-        judged = Judged(self.who, annotation)
+        judged = JudgeGrades(self.who, annotation)
         new = 0
         try:
             with self.progress(f"{self.who}: pairs", len(open_)) as advance:
@@ -135,9 +135,9 @@ def check_answerable(judges: Sequence[Judge], estimates: Sequence[Usage], *, off
         raise Unavailable("--offline, and no answer to these questions is in the cache")
 
 
-def read_grade(scale: Mapping[int, str], text: str) -> _Answer:
+def read_grade(scale: Mapping[int, str], text: str) -> _GradeAnswer:
     """One grade of the scale; anything else is asked for again."""
-    answer = read_object(text, _Answer)
+    answer = read_object(text, _GradeAnswer)
     if answer.grade not in scale:
         raise Unusable(f"grade {answer.grade} is not {_choice(scale)}")
     return answer
@@ -176,7 +176,7 @@ def prompt(query: Query, document: Document, scale: Mapping[int, str] = GRADES) 
     )
 
 
-def grade_all(judges: Sequence[Judge], pairs: Sequence[QueryDocument], report: Callable[[Judged], None]) -> None:
+def grade_all(judges: Sequence[Judge], pairs: Sequence[QueryDocument], report: Callable[[JudgeGrades], None]) -> None:
     """Every judge in turn, each reported as it ends; an error at the end if any pair has no grade."""
     failed = 0
     for judge in judges:

@@ -56,7 +56,7 @@ class _Page(msgspec.Struct):
         self.categories += other.categories
 
 
-class _Query(msgspec.Struct, frozen=True):
+class _WikiQuery(msgspec.Struct, frozen=True):
     normalized: list[_Change] = []
     redirects: list[_Change] = []
     pages: list[_Page] = []
@@ -67,8 +67,8 @@ class _Problem(msgspec.Struct, frozen=True):
     info: str = ""
 
 
-class _Answer(msgspec.Struct, frozen=True):
-    query: _Query = _Query()
+class _WikiAnswer(msgspec.Struct, frozen=True):
+    query: _WikiQuery = _WikiQuery()
     error: _Problem | None = None
     more: dict[str, str | int] = msgspec.field(name="continue", default_factory=dict)
 
@@ -106,7 +106,7 @@ def fetch(
     options["headers"]["User-Agent"] = AGENT
     with httpx.Client(timeout=timeout, **options) as client, progress("pages", len(wanted)) as advance:
 
-        def get(url: str) -> _Answer:
+        def get(url: str) -> _WikiAnswer:
             return call(lambda: _get(client, url, timeout), policy, rate_limit)[0]
 
         for first in range(0, len(wanted), size):
@@ -116,7 +116,9 @@ def fetch(
     return fetched
 
 
-def _fetch_part(titles: Sequence[str], api: str, whole: bool, fetched: Fetched, get: Callable[[str], _Answer]) -> None:
+def _fetch_part(
+    titles: Sequence[str], api: str, whole: bool, fetched: Fetched, get: Callable[[str], _WikiAnswer]
+) -> None:
     asked: dict[str, str] = {
         "action": "query",
         "prop": "extracts|categories",
@@ -172,9 +174,9 @@ def _article(page: _Page, page_id: int) -> Article:
     )
 
 
-def _get(client: httpx.Client, url: str, timeout: float) -> _Answer:
+def _get(client: httpx.Client, url: str, timeout: float) -> _WikiAnswer:
     """One request. MediaWiki reports errors with status 200; temporary ones come with a time to wait."""
-    expected = Expected(MOST_BYTES, _Answer)
+    expected = Expected(MOST_BYTES, _WikiAnswer)
 
     def work() -> httpx.Response:
         with expecting(expected):
@@ -182,7 +184,7 @@ def _get(client: httpx.Client, url: str, timeout: float) -> _Answer:
 
     try:
         response = in_time(work, timeout)
-        answer: _Answer = expected.require()
+        answer: _WikiAnswer = expected.require()
     except json.JSONDecodeError:
         raise InputError("does not speak MediaWiki's API", file=url.partition("?")[0], remedy="check --api") from None
     except Exception as error:

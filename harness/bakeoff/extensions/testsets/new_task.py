@@ -82,7 +82,7 @@ def write_task(folder: Path, articles: Path, queries: QueryFile) -> Path:
     path = folder / DESCRIPTION
     write_atomic(
         path,
-        f'name = {_quoted(name)}\nformat = "{FORMAT}"\narticles = {_quoted(relative)}\nqueries = "{QUERIES}"\n'
+        f'name = {_quote(name)}\nformat = "{FORMAT}"\narticles = {_quote(relative)}\nqueries = "{QUERIES}"\n'
         f'ground_truth = "{FILE}"\n{rel_line()}\n',
     )
     return path
@@ -97,5 +97,5 @@ def _name(folder: Path, articles: Path) -> str:
     return name or folder.resolve().parent.name or UNNAMED
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return msgspec.json.encode(text).decode()

@@ -47,7 +47,7 @@ def rankings_of_result(folder: Path, queries: Sequence[str]) -> Rankings:
     }
 
 
-def pooled(rankings: Rankings, queries: Sequence[str], depth: int, salt: str = "") -> dict[str, list[str]]:
+def pool_rankings(rankings: Rankings, queries: Sequence[str], depth: int, salt: str = "") -> dict[str, list[str]]:
     """The union of everyone's first documents, in a seeded order, so that places do not show ranks."""
     pool: dict[str, list[str]] = {}
     for query in queries:
@@ -58,7 +58,7 @@ def pooled(rankings: Rankings, queries: Sequence[str], depth: int, salt: str = "
     return pool
 
 
-def extended_pool(folder: TaskFolder, pairs: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+def extend_pool(folder: TaskFolder, pairs: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """With what was pooled before: a pair that somebody may have graded never leaves the pool."""
     before = folder.pool() if (folder.annotations / POOL).exists() else []
     merged: dict[str, list[str]] = {query: list(documents) for query, documents in pairs.items()}

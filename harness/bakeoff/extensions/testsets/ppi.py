@@ -50,7 +50,7 @@ class Bounded:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class BoundedDifference:
     """Differences of two rows with these means: at each end, the one that looks good fails on an imagined query."""
 
     one: float
@@ -65,7 +65,7 @@ class Difference:
         )
 
 
-Kind = Unbounded | Bounded | Difference
+Kind = Unbounded | Bounded | BoundedDifference
 
 
 def mean_estimate(values: Values, kind: Kind, level: float = 1 - ALPHA) -> CorrectedMean:
@@ -74,7 +74,7 @@ def mean_estimate(values: Values, kind: Kind, level: float = 1 - ALPHA) -> Corre
     return CorrectedMean(value=float(values.mean()), low=low, high=high)
 
 
-def corrected_mean(
+def correct_mean(
     people: Values,
     model_there: Values,
     model_elsewhere: Values,

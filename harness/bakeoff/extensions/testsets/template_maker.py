@@ -40,7 +40,7 @@ def key_phrases(articles: Sequence[Article], language: str = "en") -> dict[int |
 
     Where enough documents say something more than once, the others get none: no phrase is better than a chance one.
     """
-    phrases = {article.document_id: _said(article.summary, language) for article in articles}
+    phrases = {article.document_id: _count_phrases(article.summary, language) for article in articles}
     titles = {article.document_id: list(_phrases(article.title, language)) for article in articles}
     repeating = sum(bool(titles[page]) or max(times.values(), default=0) > 1 for page, times in phrases.items())
     fewest = 2 if repeating >= ENOUGH else 1
@@ -60,7 +60,7 @@ def key_phrases(articles: Sequence[Article], language: str = "en") -> dict[int |
     return telling
 
 
-def _said(text: str, language: str) -> Counter[tuple[str, ...]]:
+def _count_phrases(text: str, language: str) -> Counter[tuple[str, ...]]:
     """What a document says, and how often; who wrote it and under which terms is not what it is about."""
     signed, below = [], False
     for line in filter(str.strip, text.splitlines()):

@@ -27,13 +27,9 @@ if TYPE_CHECKING:
     from bakeoff.extensions.production.canary import CanaryText
     from bakeoff.results.check import Check
 
-canary = typer.Typer(
-    help="Record a provider's vectors, and check later whether they are the same.", no_args_is_help=True
-)
+canary = typer.Typer(help="Record a provider's vectors; later, check for changes.", no_args_is_help=True)
 
-TaskOption = Annotated[
-    str | None, typer.Option(help="A task whose rankings are to be watched: its folder, task.toml, or built-in name.")
-]
+TaskOption = Annotated[str | None, typer.Option(help="Also compare a task's rankings (folder or built-in name).")]
 SetOption = Annotated[list[str] | None, typer.Option("--set", help="An option of the provider, as key=value.")]
 
 
@@ -43,8 +39,8 @@ def record(
     model: Annotated[str | None, typer.Option(help="Default: the provider's own.")] = None,
     set_: SetOption = None,
     out: Annotated[Path | None, typer.Option(help="Default: PROVIDER-MODEL.canary.")] = None,
-    texts: Annotated[Path | None, typer.Option(help="JSONL with text and role instead of the 64 shipped ones.")] = None,
-    calls: Annotated[int, typer.Option(min=2, help="More calls know the noise better.")] = 5,
+    texts: Annotated[Path | None, typer.Option(help="Your own texts: JSONL with text and role.")] = None,
+    calls: Annotated[int, typer.Option(min=2, help="Number of calls; more measure noise better.")] = 5,
     task: TaskOption = None,
     max_cost: MaxCost = None,
     dry_run: DryRun = False,
@@ -52,13 +48,13 @@ def record(
     as_json: JsonOption = False,
     metrics_file: MetricsOption = None,
 ) -> None:
-    """Embed pinned texts a few times and keep the vectors, with the noise of this provider."""
+    """Embed pinned texts several times and record the vectors."""
     from bakeoff.extensions.production import canary as recordings
     from bakeoff.extensions.production.canary import file_for
     from bakeoff.results.check import Check
 
     options = parse_settings(set_, "dimensions=512")
-    wanted = recordings.read_texts(texts) if texts else recordings.shipped_texts()
+    wanted = recordings.read_texts(texts) if texts else recordings.DEFAULT_TEXTS
     watched = _task(task)
 
     def check() -> Check:
@@ -82,15 +78,15 @@ def record(
 
 @canary.command()
 def check(
-    recording: Annotated[Path, typer.Argument(help="What `bakeoff canary record` wrote.")],
+    recording: Annotated[Path, typer.Argument(help="A file written by `bakeoff canary record`.")],
     set_: SetOption = None,
-    calls: Annotated[int, typer.Option(min=2, help="How often to ask again.")] = 3,
+    calls: Annotated[int, typer.Option(min=2, help="Number of calls.")] = 3,
     task: TaskOption = None,
     max_cost: MaxCost = None,
     as_json: JsonOption = False,
     metrics_file: MetricsOption = None,
 ) -> None:
-    """Ask again; 1 if the model changed behind its name, and how."""
+    """Embed the texts again; exit code 1 if the model changed."""
     from bakeoff.extensions.production.canary import check as compare
     from bakeoff.extensions.production.canary import load
 
@@ -133,14 +129,14 @@ def _provider(name: str, model: str | None, options: dict[str, Any]) -> Provider
     PROVIDERS.check_options(name, options)
     kind = PROVIDERS.get(name)
     if kind.by_id or issubclass(kind, Fitted):
-        raise InputError(f"{name} has no model of its own that could change", remedy="name an embedding provider")
+        raise InputError(f"{name} has no model that could change", remedy="name an embedding provider")
     if reason := kind.missing(**options):
         raise Unavailable(reason)
     return PROVIDERS.create(name, **({"model": model} if model else {}), **options)
 
 
 def _announce(provider: Provider, texts: list[CanaryText], max_cost: float | None, most: str = "") -> None:
-    """What it will cost, before it is spent."""
+    """Print the cost before it is spent."""
     from bakeoff.extensions.production.canary import estimate
 
     tokens, dollars = estimate(texts, provider.card, 1)

@@ -1,4 +1,4 @@
-"""`bakeoff log`: from what people asked to a task."""
+"""`bakeoff log`: turn a search log into a task."""
 
 from __future__ import annotations
 
@@ -23,35 +23,32 @@ from bakeoff.cli.shared_options import (
 
 if TYPE_CHECKING:
     from bakeoff.results.check import Check
+    from bakeoff.tasks.search_log import LogColumns
 
-log = typer.Typer(
-    help="From what people asked to a task: import, sample, judge by clicks, replay.", no_args_is_help=True
-)
+log = typer.Typer(help="Turn a search log into a task.", no_args_is_help=True)
 
-LogArgument = Annotated[Path, typer.Argument(help="The log: CSV, JSONL or parquet, one row per list that was shown.")]
-SampleOption = Annotated[Path, typer.Option(help="What `bakeoff log sample` wrote.")]
+LogArgument = Annotated[Path, typer.Argument(help="CSV, JSONL or parquet; one row per result list.")]
+SampleOption = Annotated[Path, typer.Option(help="The file from `bakeoff log sample`.")]
 
 
 @log.command("import")
 def import_(
     file: LogArgument,
-    out: Annotated[Path, typer.Option(help="Where the rows go, as JSONL.")] = Path("log.jsonl"),
+    out: Annotated[Path, typer.Option(help="The JSONL file to write.")] = Path("log.jsonl"),
     drop_personal: Annotated[
-        bool, typer.Option("--drop-personal", help="Drop queries with e-mail addresses or long numbers; hash users.")
+        bool, typer.Option("--drop-personal", help="Drop queries with e-mails or long numbers; hash users.")
     ] = False,
     column: ColumnOption = None,
     force: Force = False,
     as_json: JsonOption = False,
     metrics_file: MetricsOption = None,
 ) -> None:
-    """Normalise and count a log's queries; leave personal data out on request."""
+    """Normalise and count queries; optionally drop personal data."""
     import secrets
 
     from bakeoff.extensions.production.log_import import import_log
-    from bakeoff.tasks.search_log import LogColumns
 
-    check_file(out, force=force)
-    columns = LogColumns.rename(parse_columns(column))
+    columns = _check_options(out, column, force)
     deliver(
         "log import",
         lambda: import_log(file, columns, out, drop_personal=drop_personal, salt=secrets.token_hex(16)),
@@ -63,22 +60,21 @@ def import_(
 @log.command()
 def sample(
     file: LogArgument,
-    size: Annotated[int, typer.Option(min=2, help="How many queries to draw.")] = 150,
+    size: Annotated[int, typer.Option(min=2, help="Number of queries to draw.")] = 150,
     seed: Annotated[int, typer.Option(help="The same seed draws the same queries.")] = 42,
-    out: Annotated[Path, typer.Option(help="Where the queries go, as JSONL.")] = Path("queries.jsonl"),
+    out: Annotated[Path, typer.Option(help="The JSONL file to write.")] = Path("queries.jsonl"),
     column: ColumnOption = None,
     force: Force = False,
     as_json: JsonOption = False,
     metrics_file: MetricsOption = None,
 ) -> None:
-    """Draw queries from head, torso and tail, with the traffic that each stands for."""
+    """Draw queries from head, torso and tail, weighted by traffic."""
     from collections import Counter
 
     from bakeoff.extensions.production.log_sample import sample_log
-    from bakeoff.tasks.search_log import LogColumns, normalise, read_log
+    from bakeoff.tasks.search_log import normalise, read_log
 
-    check_file(out, force=force)
-    columns = LogColumns.rename(parse_columns(column))
+    columns = _check_options(out, column, force)
     deliver(
         "log sample",
         lambda: sample_log(
@@ -93,24 +89,23 @@ def sample(
 def judge(
     file: LogArgument,
     model: Annotated[
-        Literal["position", "ctr"], typer.Option(help="position takes out the pull of places; ctr is the plain rate.")
+        Literal["position", "ctr"], typer.Option(help="position corrects for position bias; ctr does not.")
     ] = "position",
-    places: Annotated[int, typer.Option(min=1, help="How many places of each list to read.")] = 10,
-    cut: Annotated[list[float] | None, typer.Option(help="Attraction from which a grade begins; repeat it.")] = None,
-    widest: Annotated[float, typer.Option(min=0, max=1, help="Wider intervals are no judgment.")] = 0.3,
-    sure: Annotated[float, typer.Option(min=0, max=1, help="How likely a grade must be to be written.")] = 0.8,
-    out: Annotated[Path, typer.Option(help="Where the judgments go, as CSV.")] = Path("judgments.csv"),
+    places: Annotated[int, typer.Option(min=1, help="Number of ranks to read from each list.")] = 10,
+    cut: Annotated[list[float] | None, typer.Option(help="Least attractiveness of a grade; may be repeated.")] = None,
+    widest: Annotated[float, typer.Option(min=0, max=1, help="Widest interval that still gives a judgment.")] = 0.3,
+    sure: Annotated[float, typer.Option(min=0, max=1, help="Least probability of a grade.")] = 0.8,
+    out: Annotated[Path, typer.Option(help="The CSV file to write.")] = Path("judgments.csv"),
     column: ColumnOption = None,
     force: Force = False,
     as_json: JsonOption = False,
     metrics_file: MetricsOption = None,
 ) -> None:
-    """Make judgments of clicks, with the pull of places taken out."""
+    """Make judgments from clicks, corrected for position bias."""
     from bakeoff.extensions.production.log_judge import CUTS, judge_log
-    from bakeoff.tasks.search_log import LogColumns, read_log
+    from bakeoff.tasks.search_log import read_log
 
-    check_file(out, force=force)
-    columns = LogColumns.rename(parse_columns(column))
+    columns = _check_options(out, column, force)
     deliver(
         "log judge",
         lambda: judge_log(
@@ -130,19 +125,19 @@ def matrix(
     as_json: JsonOption = False,
     metrics_file: MetricsOption = None,
 ) -> None:
-    """Print a result's means per query asked, with intervals and tests that know how the queries were drawn."""
-    from bakeoff.extensions.production.log_sample import read_sample, weighted_matrix
+    """Print means per query asked, with intervals and tests."""
+    from bakeoff.extensions.production.log_sample import build_matrix, read_sample
     from bakeoff.results.result import load
 
     drawn, read = read_sample(sample), load(result)
     asked = read.queries
     if wrong := [query for query in [*asked, *drawn] if query not in drawn or query not in asked]:
         raise InputError(
-            f"query {wrong[0]!r} is only in one of result and sample", file=result, remedy="run the sample"
+            f"query {wrong[0]!r} is in only one of result and sample", file=result, remedy="run the sample"
         )
     deliver(
         "log matrix",
-        lambda: weighted_matrix(
+        lambda: build_matrix(
             {label: read.values(label, measure) for label in read.labels},
             [drawn[query] for query in asked],
             str(read.measure(measure)),
@@ -154,20 +149,18 @@ def matrix(
 
 @log.command()
 def replay(
-    old: Annotated[str, typer.Argument(help="The contender in use, by its label.")],
-    new: Annotated[str, typer.Argument(help="The contender that may follow it.")],
+    old: Annotated[str, typer.Argument(help="Label of the contender in use.")],
+    new: Annotated[str, typer.Argument(help="Label of the new contender.")],
     lineup: LineupOption = None,
-    sample: Annotated[
-        Path | None, typer.Option(help="Queries of `bakeoff log sample`; default: the task's own.")
-    ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="How deep to compare.")] = 10,
-    grade: Annotated[int, typer.Option(min=1, help="How many queries to propose for grading.")] = 50,
-    out: Annotated[Path | None, typer.Option(help="Write the pairs that are worth grading here, as CSV.")] = None,
+    sample: Annotated[Path | None, typer.Option(help="Sampled queries; default: the task's own.")] = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="Compare the top K documents.")] = 10,
+    grade: Annotated[int, typer.Option(min=1, help="Number of queries to propose for grading.")] = 50,
+    out: Annotated[Path | None, typer.Option(help="Write the pairs worth grading to this CSV file.")] = None,
     force: Force = False,
     as_json: JsonOption = False,
     metrics_file: MetricsOption = None,
 ) -> None:
-    """Put the same queries through two contenders: what changes, and what is worth grading."""
+    """Compare two contenders' results and list pairs to grade."""
     from bakeoff.core.paths import vectors_folder
     from bakeoff.core.task import Query
     from bakeoff.extensions.production.log_replay import ask
@@ -198,3 +191,10 @@ def replay(
         return compare(answers[old], answers[new], queries, weights, k=k, grade=grade, out=out)
 
     deliver("log replay", check, as_json=as_json, metrics_file=metrics_file)
+
+
+def _check_options(out: Path, column: list[str] | None, force: bool) -> LogColumns:
+    from bakeoff.tasks.search_log import LogColumns
+
+    check_file(out, force=force)
+    return LogColumns.rename(parse_columns(column))

@@ -1,4 +1,4 @@
-"""`bakeoff migrate`: from one embedding model to the next."""
+"""`bakeoff migrate`: plan a change of embedding model."""
 
 from __future__ import annotations
 
@@ -16,25 +16,28 @@ migrate = typer.Typer(help="Plan the change from one embedding model to another.
 
 @migrate.callback()
 def _family() -> None:
-    """Keeps `plan` a command of its own while it is the only one."""
+    """Keep `plan` a subcommand although it is the only one."""
 
 
 @migrate.command()
 def plan(
-    old: Annotated[str, typer.Argument(help="The row in use, by its label in the line-up.")],
-    new: Annotated[str, typer.Argument(help="The row that may follow it.")],
+    old: Annotated[str, typer.Argument(help="Label of the row in use.")],
+    new: Annotated[str, typer.Argument(help="Label of the new row.")],
     lineup: LineupOption = None,
     measure: Annotated[str | None, typer.Option("-m", "--measure", help="Default: the line-up's primary one.")] = None,
     documents: Annotated[
-        int | None, typer.Option(min=1, help="How many documents production has; costs are for these.")
+        int | None, typer.Option(min=1, help="Number of documents in production, for the costs.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Which documents come first.")] = 42,
+    seed: Annotated[int, typer.Option(help="Seed of the order of documents.")] = 42,
     max_cost: MaxCost = None,
     offline: Offline = False,
     as_json: JsonOption = False,
     metrics_file: MetricsOption = None,
 ) -> None:
-    """Say what each way of changing finds and costs; 1 if the new model is worse."""
+    """Compare quality and cost of each way to migrate.
+
+    The exit code is 1 if the new model is worse.
+    """
     from bakeoff.core.paths import vectors_folder
     from bakeoff.evaluation.measures import Measure
     from bakeoff.extensions.production.migrate import plan as advise

@@ -1,4 +1,4 @@
-"""`bakeoff probe`: what does the live index lose today?"""
+"""`bakeoff probe`: recall of a live index."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bakeoff.results.check import Check
     from bakeoff.search.stores.existing import ExistingIndex
 
-OWN_ARGUMENTS = ("existing", "collection", "metric")  # what --set need not say
+OWN_ARGUMENTS = ("existing", "collection", "metric")  # not settable by --set
 
 
 def _one_of(names: list[str]) -> str:
@@ -24,37 +24,37 @@ def _one_of(names: list[str]) -> str:
 
 
 def probe(
-    store: Annotated[str, typer.Argument(help=f"The engine of the index: {_one_of(EXISTING.names())}.")],
-    existing: Annotated[str, typer.Argument(help="Where it is: a folder, a file, a URL, or env for PostgreSQL's.")],
-    collection: Annotated[str, typer.Option(help="The collection or table; needed where there are several.")] = "",
+    store: Annotated[str, typer.Argument(help=f"{_one_of(EXISTING.names())}.")],
+    existing: Annotated[str, typer.Argument(help="A folder, file or URL; env for PostgreSQL's settings.")],
+    collection: Annotated[str, typer.Option(help="The collection or table, if there are several.")] = "",
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Other options of the index (`bakeoff options STORE`), as key=value."),
+        typer.Option("--set", help="Another option (`bakeoff options STORE`), as key=value."),
     ] = None,
     metric: Annotated[
-        Literal["cosine", "l2", "ip"] | None, typer.Option(help="Where the index does not say it: its distance.")
+        Literal["cosine", "l2", "ip"] | None, typer.Option(help="Its distance, if the index does not name it.")
     ] = None,
-    vectors: Annotated[Path | None, typer.Option(help="Ask with these (.npy) instead of stored ones.")] = None,
-    provider: Annotated[str | None, typer.Option(help="Embeds the queries of --task or --log.")] = None,
+    vectors: Annotated[Path | None, typer.Option(help="Query vectors (.npy); default: stored ones.")] = None,
+    provider: Annotated[str | None, typer.Option(help="The provider that embeds --task or --log queries.")] = None,
     model: Annotated[str | None, typer.Option(help="Default: the provider's own.")] = None,
-    task: Annotated[str | None, typer.Option(help="Ask the queries of this task.")] = None,
-    log: Annotated[Path | None, typer.Option(help="Ask queries of this log, drawn by traffic.")] = None,
-    size: Annotated[int, typer.Option(min=2, help="How many queries to ask at most.")] = 200,
-    k: Annotated[int, typer.Option("-k", min=1, help="Recall over so many nearest entries.")] = 10,
-    min_recall: Annotated[float, typer.Option(min=0, max=1, help="Below this the exit code is 1.")] = 0.95,
+    task: Annotated[str | None, typer.Option(help="Use the queries of this task.")] = None,
+    log: Annotated[Path | None, typer.Option(help="Sample queries from this log by traffic.")] = None,
+    size: Annotated[int, typer.Option(min=2, help="Largest number of queries.")] = 200,
+    k: Annotated[int, typer.Option("-k", min=1, help="Measure recall at K.")] = 10,
+    min_recall: Annotated[float, typer.Option(min=0, max=1, help="Exit with 1 if recall is lower.")] = 0.95,
     seed: Annotated[int, typer.Option(help="The same seed draws the same queries.")] = 42,
     as_json: JsonOption = False,
     metrics_file: MetricsOption = None,
 ) -> None:
-    """Compare a live index with exact search over the same collection; it is only read."""
+    """Compare a live index with exact search; read-only."""
     if sum(source is not None for source in (vectors, task, log)) > 1:
         raise InputError("--vectors, --task and --log exclude each other", remedy="give one of them")
     if (task or log) and not provider:
-        raise InputError("queries have to be embedded", place="--provider", remedy="name the one that filled the index")
+        raise InputError("queries must be embedded", place="--provider", remedy="name the one that filled the index")
     where = parse_settings(set_, "id=metadata.page_id")
 
     def check() -> Check:
-        from bakeoff.extensions.production.probe import asking, stored_queries
+        from bakeoff.extensions.production.probe import asking, draw_queries
         from bakeoff.extensions.production.probe import probe as compare
 
         with asking(store):
@@ -64,7 +64,7 @@ def probe(
                 queries = _queries(vectors, task, log, provider or "", model, size, seed)
             else:
                 with asking(store):
-                    queries = stored_queries(index, size, seed)
+                    queries = draw_queries(index, size, seed)
             return compare(index, queries, k=k, min_recall=min_recall)
         finally:
             index.close()

@@ -1,4 +1,4 @@
-"""`bakeoff interleave` and `bakeoff ab`: what people's clicks say about two systems."""
+"""`bakeoff interleave` and `bakeoff ab`: compare two systems by clicks."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.cli.shared_options import ColumnOption, JsonOption, MetricsOption, deliver, parse_columns
 
-LogArgument = Annotated[Path, typer.Argument(help="The log: CSV, JSONL or parquet, one row per list that was shown.")]
+LogArgument = Annotated[Path, typer.Argument(help="CSV, JSONL or parquet; one row per result list.")]
 
 
 def interleave(
     log: LogArgument,
     column: ColumnOption = None,
     alpha: Annotated[
-        float, typer.Option(min=1e-6, max=0.5, help="How unlikely a preference by chance must be.")
+        float, typer.Option(min=1e-6, max=0.5, help="Significance level.")
     ] = 0.05,
     once: Annotated[bool, typer.Option("--once", help="The log is complete and this is the only look.")] = False,
     as_json: JsonOption = False,
     metrics_file: MetricsOption = None,
 ) -> None:
-    """Say which of two interleaved systems people click; 1 if they prefer a, the one in use."""
+    """Compare clicks on two interleaved systems.
+
+    The exit code is 1 if people prefer a, the system in use.
+    """
     from bakeoff.extensions.production.traffic import analyse, read_interleaved
     from bakeoff.tasks.search_log import LogColumns
 
@@ -38,22 +41,23 @@ def interleave(
 
 def ab(
     log: LogArgument,
-    control: Annotated[str, typer.Option(help="The arm that is in use.")] = "control",
-    treatment: Annotated[str, typer.Option(help="The arm that is tried.")] = "treatment",
+    control: Annotated[str, typer.Option(help="The arm in use.")] = "control",
+    treatment: Annotated[str, typer.Option(help="The new arm.")] = "treatment",
     metric: Annotated[str, typer.Option("-m", "--metric", help="Per session: click@K, rr or success.")] = "click@10",
-    split: Annotated[str, typer.Option(help="How users were to be divided, control first.")] = "1:1",
+    split: Annotated[str, typer.Option(help="The planned split of users, control first.")] = "1:1",
     sequential: Annotated[
         int | None,
-        typer.Option(min=1, metavar="USERS", help="Stay valid however often one looks; tightest at this many users."),
+        typer.Option(min=1, metavar="USERS", help="Always-valid interval, tightest at this many users."),
     ] = None,
-    alpha: Annotated[
-        float, typer.Option(min=1e-6, max=0.5, help="How unlikely a difference by chance must be.")
-    ] = 0.05,
+    alpha: Annotated[float, typer.Option(min=1e-6, max=0.5, help="Significance level.")] = 0.05,
     column: ColumnOption = None,
     as_json: JsonOption = False,
     metrics_file: MetricsOption = None,
 ) -> None:
-    """Compare two arms of a log; 1 if the treatment is worse or the split is not as planned."""
+    """Compare the two arms of an A/B test.
+
+    The exit code is 1 if the treatment is worse or the split is not as planned.
+    """
     from bakeoff.extensions.production.traffic import compare_arms
     from bakeoff.tasks.search_log import LogColumns
 
@@ -75,5 +79,5 @@ def _split(text: str) -> tuple[float, float]:
     except ValueError:
         one = other = 0.0
     if not (0 < one < float("inf") and 0 < other < float("inf")):
-        raise InputError(f"{text!r} is no split", place="--split", remedy="write it as 1:1 or 90:10")
+        raise InputError(f"{text!r} is not a split", place="--split", remedy="write it as 1:1 or 90:10")
     return one, other

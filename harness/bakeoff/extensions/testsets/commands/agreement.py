@@ -70,11 +70,11 @@ def agreement(
         say(f"{said}. That models agree with each other does not show that they agree with people.")
     table = Grid(["annotators", Figures("pairs"), Figures("equal"), "κ", "κ linear", "κ quadratic"])
     for two in agreed.two:
-        values = (_shown(two.plain), _shown(two.linear), _shown(two.quadratic))
+        values = (_format(two.plain), _format(two.linear), _format(two.quadratic))
         table.add_row(f"{two.a}, {two.b}", str(two.pairs), f"{two.equal:.1%}" if two.pairs else "—", *values)
     console().print(table)
-    say(f"Fleiss' κ, {pluralise(agreed.fleiss_pairs, 'pair')} that all graded: {_shown(agreed.fleiss)}")
-    say(f"Krippendorff's α (ordinal): {_shown(agreed.alpha)}")
+    say(f"Fleiss' κ, {pluralise(agreed.fleiss_pairs, 'pair')} that all graded: {_format(agreed.fleiss)}")
+    say(f"Krippendorff's α (ordinal): {_format(agreed.alpha)}")
     say("In brackets 95% intervals, over resampled queries.")
     for two in agreed.two:
         if two.pairs and two.equal == 1:
@@ -136,7 +136,7 @@ def audit(
     two = audited.agreement
     say(
         f"{judge} against {', '.join(people)}: {pluralise(two.pairs, 'pair')}, {two.equal:.1%} equal, "
-        f"κ {_shown(two.plain)}, quadratic {_shown(two.quadratic)}"
+        f"κ {_format(two.plain)}, quadratic {_format(two.quadratic)}"
     )
     if two.equal == 1:
         say(_all_equal(two.pairs))
@@ -161,7 +161,7 @@ def _all_equal(pairs: int) -> str:
     return f"No disagreement in {pluralise(pairs, 'pair')}, so κ has no interval: {bound}."
 
 
-def _shown(estimate: Coefficient) -> str:
+def _format(estimate: Coefficient) -> str:
     if estimate.value is None:
         return "not defined"
     if estimate.low is None or estimate.high is None:

@@ -180,9 +180,9 @@ def pairs_(
     if ungraded and not pairs:
         return
     if sample is not None:
-        from bakeoff.extensions.testsets.corrected import sampled
+        from bakeoff.extensions.testsets.corrected import sample_pairs
 
-        pairs = sampled(pairs, sample)
+        pairs = sample_pairs(pairs, sample)
     if judge == "people":
         if dry_run:
             say(f"dry run: {pluralise(len(pairs), 'pair')} to grade")
@@ -197,7 +197,7 @@ grade.command("import")(import_)
 
 
 @grade.command("corrected")
-def corrected_(
+def correct_(
     task: TaskArgument,
     measure: Annotated[
         str | None, typer.Option("-m", "--measure", help="Such as ndcg@10; default: the line-up's.")
@@ -230,7 +230,7 @@ def corrected_(
         say("every drawn query counts alike here: these are not the means per query asked")
     for rows in (correction.rows, correction.pairs):
         console().print(
-            corrected_table(
+            tabulate_means(
                 [(row.what, row.people, row.corrected, row.model_alone) for row in rows], rows is correction.pairs
             )
         )
@@ -283,7 +283,7 @@ def _judge(
     options: list[str] | None, repeats: int, max_cost: float | None, dry_run: bool, offline: bool,
 ) -> None:  # fmt: skip
     from bakeoff.core.printable import pluralise
-    from bakeoff.extensions.testsets.grade import Judged, check_answerable, estimates_of, grade_all, panel
+    from bakeoff.extensions.testsets.grade import JudgeGrades, check_answerable, estimates_of, grade_all, panel
     from bakeoff.report.console import Bars
 
     askers = chat_askers(models, options, max_cost, offline)
@@ -299,7 +299,7 @@ def _judge(
         check_answerable(judges, estimates, offline=offline)
         keep_pool()
 
-        def report(judged: Judged) -> None:
+        def report(judged: JudgeGrades) -> None:
             say(f"{judged.who}: {pluralise(sum(map(len, judged.annotation.grades.values())), 'pair')} graded")
             for pair, why in list(judged.failed.items())[:5]:
                 say(f"  no grade for {pair[0]}, {pair[1]}: {why}", err=True)
@@ -334,7 +334,7 @@ def _alone(candidate: Candidate) -> str:
     return f"a {candidate.grade} closes {candidate.closes:.0%} of the gap of {behind} to {ahead}"
 
 
-def corrected_table(rows: Sequence[tuple[str, CorrectedMean, CorrectedMean, CorrectedMean]], differences: bool) -> Grid:
+def tabulate_means(rows: Sequence[tuple[str, CorrectedMean, CorrectedMean, CorrectedMean]], differences: bool) -> Grid:
     """A row for each contender or pair."""
     from rich.text import Text
 

@@ -63,7 +63,7 @@ def pairs_to_grade(
 
 def _pairs(folder: TaskFolder, lineup: Path | None, depth: int, all_below: int, offline: bool) -> PairsToGrade:
     from bakeoff.core.printable import pluralise
-    from bakeoff.extensions.testsets.pool import extended_pool, pooled, write_pool
+    from bakeoff.extensions.testsets.pool import extend_pool, pool_rankings, write_pool
     from bakeoff.tasks.annotations import POOL
 
     if folder.size <= all_below:
@@ -74,7 +74,7 @@ def _pairs(folder: TaskFolder, lineup: Path | None, depth: int, all_below: int, 
         say(f"{pluralise(len(pairs), 'pair')} of {folder.size}: the existing pool (--lineup makes a new one)")
         return PairsToGrade(pairs)
     rankings = rankings_for(folder, None, lineup, offline)
-    pool = extended_pool(folder, pooled(rankings, folder.query_ids, depth))
+    pool = extend_pool(folder, pool_rankings(rankings, folder.query_ids, depth))
     pairs = [(query, document) for query, documents in pool.items() for document in documents]
     say(f"{pluralise(len(pairs), 'pair')} of {folder.size}: the first {depth} of {', '.join(rankings)}")
     metadata = {"contenders": sorted(rankings), "depth": depth}

@@ -160,7 +160,7 @@ def sweep(
     from bakeoff.report.console import Bars
 
     stores = _stores(store, out)
-    given = _given(set_ or [], stores)
+    given = _parse_parameters(set_ or [], stores)
     grids = [
         StoreGrid(
             name,
@@ -242,7 +242,7 @@ def loadtest(
         )  # fmt: skip
         return
     stores = _stores(store, out)
-    given = _given(set_ or [], stores)
+    given = _parse_parameters(set_ or [], stores)
     if asked := ConditionSettings(writes=writes, filters=filters, tenants=tenants, cold=cold):
         if rate or len(clients or ()) > 1:
             raise InputError("--rate and several --clients are for searches alone", remedy="run these separately")
@@ -280,7 +280,7 @@ def footprint(
     from bakeoff.report.console import Bars
 
     stores = _stores(store, out)
-    given = _given(set_ or [], stores)
+    given = _parse_parameters(set_ or [], stores)
     sample = _sample(stores, lineup, contender, synthetic, dimensions, vectors, None)
     measured = footprints(sample, [(name, _single(given[name])) for name in stores], progress=Bars())
     write_sheet(out, "footprint", measured, footprint_sheet(measured))
@@ -297,7 +297,7 @@ def _stores(names: list[str] | None, out: Path) -> list[str]:
     return chosen
 
 
-def _given(texts: list[str], stores: list[str]) -> dict[str, dict[str, list[Any]]]:
+def _parse_parameters(texts: list[str], stores: list[str]) -> dict[str, dict[str, list[Any]]]:
     """What was set for each store: `name=value` for all of them, `store.name=value` for one."""
     from bakeoff.search.stores import STORES
 

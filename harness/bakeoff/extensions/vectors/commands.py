@@ -137,13 +137,13 @@ def embed(
     settings = Settings(cache=folder, max_cost=max_cost, progress=bars, notice=warn)
     failed = False
 
-    def saved(space: Space) -> None:
+    def send(space: Space) -> None:
         if shared.remote:
             space.end_shard()
             shared.send(space.folder)
 
     for one in chosen.per_task():
-        for done in embed_shard(one, number, settings, queries=queries, saved=saved):
+        for done in embed_shard(one, number, settings, queries=queries, saved=send):
             failed |= bool(done.failed)
             said = done.failed or f"{done.texts} texts, {done.asked} of them asked for now"
             echo(f"shard {number}, {', '.join(done.labels)}: {said}", err=bool(done.failed))

@@ -134,7 +134,7 @@ def test_the_command_prints_options_for_people_and_programs() -> None:
     (faiss, existing) = json.loads(CliRunner().invoke(app, ["options", "faiss", "--json"]).stdout)
     probes = next(option for option in faiss["tables"][0]["options"] if option["name"] == "nprobe")
     assert (probes["type"], probes["default"], probes["required"]) == ("integer", 16, False)
-    assert (faiss["noun"], existing["noun"]) == ("store", "index that exists")
+    assert (faiss["noun"], existing["noun"]) == ("store", "existing index")
 
 
 def test_the_command_alone_lists_every_name() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bakeoff.core.filters import conditions, passes, token
-from bakeoff.extensions.conformance.stores import DIMENSIONS, clustered
+from bakeoff.extensions.conformance.stores import DIMENSIONS, draw_clustered
 from bakeoff.extensions.stores.duckdb_vss import DuckdbVss
 from bakeoff.extensions.stores.pgvector import PgVector
 from bakeoff.extensions.stores.qdrant import Qdrant
@@ -34,7 +34,7 @@ METADATA = st.dictionaries(FIELDS, SCALARS)
 
 def _faiss(folder: Path, index: str, rows: int = 600, **options: int) -> Faiss:
     store = Faiss(dimensions=DIMENSIONS, folder=folder, index=index, **options)
-    store.add([str(row) for row in range(rows)], clustered(rows), [{"even": row % 2 == 0} for row in range(rows)])
+    store.add([str(row) for row in range(rows)], draw_clustered(rows), [{"even": row % 2 == 0} for row in range(rows)])
     return store
 
 
@@ -53,11 +53,11 @@ def test_too_few_documents_for_an_index_cost_its_row_only(tmp_path: Path) -> Non
 )
 def test_every_faiss_family_answers_full_lists_under_a_filter(tmp_path: Path, index: str) -> None:
     store = _faiss(tmp_path, index)
-    for query in clustered(5, seed=7):
+    for query in draw_clustered(5, seed=7):
         found = store.search(query, 20, {"even": True}).ids
         assert len(found) == 20
         assert all(int(item) % 2 == 0 for item in found)
-    assert len(store.search(clustered(1)[0], 600, {"even": True}).ids) == 300
+    assert len(store.search(draw_clustered(1)[0], 600, {"even": True}).ids) == 300
     assert store.size_bytes() >= 0.8 * store.size_model().bytes(600)
     assert not store.capabilities.exact
 
@@ -68,8 +68,8 @@ def test_a_filter_that_keeps_many_is_left_to_the_index(
 ) -> None:
     monkeypatch.setattr("bakeoff.search.stores.faiss.SCAN_BELOW", 10)
     store = _faiss(tmp_path, index)
-    truth = clustered(600)[::2] @ clustered(5, seed=7).T
-    for place, query in enumerate(clustered(5, seed=7)):
+    truth = draw_clustered(600)[::2] @ draw_clustered(5, seed=7).T
+    for place, query in enumerate(draw_clustered(5, seed=7)):
         found = {int(item) // 2 for item in store.search(query, 10, {"even": True}).ids}
         assert len(found & set(np.argsort(-truth[:, place])[:10].tolist())) >= 8
 
@@ -80,9 +80,9 @@ def test_engines_without_filters_fetch_more_where_many_pass(
 ) -> None:
     monkeypatch.setattr("bakeoff.search.stores.numbered.SCAN_BELOW", 10)
     store = STORES.create(name, dimensions=DIMENSIONS, folder=tmp_path)
-    store.add([str(row) for row in range(600)], clustered(600), [{"rest": row % 3} for row in range(600)])
-    truth = clustered(600) @ clustered(5, seed=7).T
-    for place, query in enumerate(clustered(5, seed=7)):
+    store.add([str(row) for row in range(600)], draw_clustered(600), [{"rest": row % 3} for row in range(600)])
+    truth = draw_clustered(600) @ draw_clustered(5, seed=7).T
+    for place, query in enumerate(draw_clustered(5, seed=7)):
         found = [int(item) for item in store.search(query, 10, {"rest": 1}).ids]
         assert all(item % 3 == 1 for item in found)
         best = [int(row) for row in np.argsort(-truth[:, place]) if row % 3 == 1][:10]
@@ -90,7 +90,7 @@ def test_engines_without_filters_fetch_more_where_many_pass(
 
 
 def test_a_longer_candidate_list_finds_more(tmp_path: Path) -> None:
-    vectors, queries = clustered(3000, 64), clustered(50, 64, seed=7)
+    vectors, queries = draw_clustered(3000, 64), draw_clustered(50, 64, seed=7)
     store = Faiss(dimensions=64, folder=tmp_path, index="IVF64,Flat")
     store.add([str(row) for row in range(3000)], vectors)
     truth = np.argsort(-(queries @ vectors.T), axis=1)[:, :10]
@@ -124,10 +124,10 @@ def test_a_server_that_does_not_answer_is_unavailable(tmp_path: Path) -> None:
 def test_a_server_that_goes_away_is_unavailable(tmp_path: Path) -> None:
     with chroma_server(tmp_path / "chroma") as url:
         store = Chroma(dimensions=DIMENSIONS, folder=tmp_path, url=url)
-        store.add(["a"], clustered(1))
+        store.add(["a"], draw_clustered(1))
         assert listeners(url)
     with refuses(Unavailable, "chroma"):
-        store.search(clustered(1)[0], 1)
+        store.search(draw_clustered(1)[0], 1)
 
 
 def test_unknown_kinds_of_index_are_input_errors(tmp_path: Path) -> None:
@@ -144,10 +144,10 @@ def test_unknown_kinds_of_index_are_input_errors(tmp_path: Path) -> None:
 
 def test_duckdb_finds_all_after_deletes_that_its_index_would_answer_short(tmp_path: Path) -> None:
     store = DuckdbVss(dimensions=DIMENSIONS, folder=tmp_path)
-    store.add([str(row) for row in range(500)], clustered(500))
+    store.add([str(row) for row in range(500)], draw_clustered(500))
     store.build()
     store.delete([str(row) for row in range(450)])
-    assert len(store.search(clustered(1)[0], 20).ids) == 20
+    assert len(store.search(draw_clustered(1)[0], 20).ids) == 20
     store.close()
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from bakeoff.calls.retry import RetryPolicy
 from bakeoff.core.paths import default_lineup
-from bakeoff.extensions.storelab.provider_load import drawn_texts, load_provider, settings_of
+from bakeoff.extensions.storelab.provider_load import draw_texts, load_provider, settings_of
 from bakeoff.report.words import failure_words
 from bakeoff.running.runner import NotRun, Settings
 from bakeoff.systems.dense import Dense
@@ -121,7 +121,7 @@ def test_the_server_under_load(server: LlamaServer) -> None:
     assert [(level.requests, level.errors, level.stopped) for level in load.levels] == [(6, {}, None)] * 4
     assert len(load.knees) == len(load.projections) == 1
     tokens = load.levels[0].tokens / load.levels[0].texts
-    assert tokens == pytest.approx(np.mean([MiniLM().count_tokens(drawn_texts(1, 10, 1000 + n)[0]) for n in range(6)]))
+    assert tokens == pytest.approx(np.mean([MiniLM().count_tokens(draw_texts(1, 10, 1000 + n)[0]) for n in range(6)]))
     assert load.projections[0].usd is None
 
 

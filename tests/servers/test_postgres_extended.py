@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bakeoff.extensions.conformance.stores import DIMENSIONS, IDS, OpenStore, StoreConformance, clustered
+from bakeoff.extensions.conformance.stores import DIMENSIONS, IDS, OpenStore, StoreConformance, draw_clustered
 from bakeoff.extensions.stores.pgvector import PgVector
 from bakeoff_providers.errors import InputError, Unavailable
 
@@ -32,7 +32,7 @@ class TestDiskann(StoreConformance):
 
 
 def test_the_index_answers_and_is_smaller_than_a_graph_with_vectors(postgres: str, tmp_path: Path) -> None:
-    vectors = clustered(1000, 256)
+    vectors = draw_clustered(1000, 256)
     sizes = {}
     for index in ("diskann", "hnsw", "none"):
         folder = tmp_path / index

@@ -214,7 +214,7 @@ def _build_row(
 def _check_hybrid(store: StoreEntry) -> None:
     """Refuse stores without hybrid search, and existing indexes, which may hold no texts."""
     if store.reading():
-        raise InputError("an index that exists is searched by vectors alone", place="search", remedy="remove it")
+        raise InputError("an existing index is searched by vectors alone", place="search", remedy="remove it")
     if HYBRID not in STORES.get(store.name).search_kinds:
         able = [name for name, known in STORES.load_all() if HYBRID in known.search_kinds]
         raise InputError(
@@ -255,7 +255,7 @@ def _check_plain(store: StoreEntry, entry: ContenderEntry) -> None:
     built = entry.dimensions or entry.precision != "float32" or _list_searches(entry) != ["vectors"]
     if built or store.reading():
         raise InputError(
-            "vectors of tokens take no dimensions, no precision, no search and no index that exists",
+            "vectors of tokens take no dimensions, no precision, no search and no existing index",
             place="vectors",
             remedy="remove them",
         )
@@ -273,7 +273,7 @@ def _check_existing(store: StoreEntry, entry: ContenderEntry) -> None:
     check_no_password(store.existing, "store.existing")
     if store.options or entry.dimensions or entry.precision != "float32":
         raise InputError(
-            "an index that exists takes no options, dimensions or precision", place="store", remedy="remove them"
+            "an existing index takes no options, dimensions or precision", place="store", remedy="remove them"
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from bakeoff.extensions.corpus_size.growth import Extrapolation
 from bakeoff.extensions.corpus_size.report import cells, chart, heads, render, sentences
-from bakeoff.extensions.corpus_size.study import CorpusSizes, Growth, Point
+from bakeoff.extensions.corpus_size.study import CorpusSizes, Growth, SizePoint
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -17,8 +17,8 @@ HOSTILE = "<script>alert(1)</script>"
 def _found(target: int | None) -> CorpusSizes:
     estimate = Extrapolation(100_000, 0.4, 0.2, 0.6) if target else None
     rows = [
-        Growth("lower", [Point(100, 0.6, 0.5, 0.7), Point(1000, 0.5, 0.4, 0.6)], estimate),
-        Growth(HOSTILE, [Point(100, 0.7, 0.6, 0.8), Point(1000, 0.6, None, None)], estimate),
+        Growth("lower", [SizePoint(100, 0.6, 0.5, 0.7), SizePoint(1000, 0.5, 0.4, 0.6)], estimate),
+        Growth(HOSTILE, [SizePoint(100, 0.7, 0.6, 0.8), SizePoint(1000, 0.6, None, None)], estimate),
     ]
     return CorpusSizes(
         name="sizes", task="shop", measure="ndcg@10", queries=50, seed=42, sizes=[100, 1000], rows=rows, changes=[],

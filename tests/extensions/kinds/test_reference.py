@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bakeoff.core.paths import lineup_file
-from bakeoff.extensions.kinds.reference import _std, pair_similarities, sampled_pairs, spearman
+from bakeoff.extensions.kinds.reference import _std, pair_similarities, sample_pairs, spearman
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report import render
 from bakeoff.results.save import save
@@ -127,7 +127,7 @@ def test_spearman_and_pairs_against_scipy() -> None:
     a, b = rng.integers(0, 9, 200).astype(float), rng.integers(0, 9, 200).astype(float)
     assert spearman(a, b) == pytest.approx(stats.spearmanr(a, b).statistic)
     assert spearman(np.ones(4), np.arange(4.0)) is None
-    first, second = sampled_pairs(1000, 5000, seed=1)
+    first, second = sample_pairs(1000, 5000, seed=1)
     assert len(first) == 5000
     assert (first != second).all()
     assert second.max() < 1000

@@ -374,7 +374,7 @@ def test_limits_that_are_gone_stop_the_row_and_charge_all_that_was_given_out(tmp
     lineup = write_lineup(tmp_path, hosted(wire) + '[[contender]]\nprovider = "fake"\nstore = "faiss"\n', documents=300)
     wire.seconds_each = 0.3
     settings = Settings(cache=tmp_path / "there", engine=RAY, max_cost=1.0)
-    killer = _kill_when(wire, 6, "Limits")
+    killer = _kill_when(wire, 6, "SharedLimits")
     there = run(lineup, settings)
     killer.join()
     (lost,) = there.not_run

@@ -14,7 +14,7 @@ import psutil
 import pytest
 from bakeoff.core.filters import Condition
 from bakeoff.extensions.storelab import cold, page_cache
-from bakeoff.extensions.storelab.churn import Contents, ReadWriteLock, Write, churn, planned
+from bakeoff.extensions.storelab.churn import ExpectedContents, ReadWriteLock, Write, churn, plan_writes
 from bakeoff.extensions.storelab.conditions import ConditionSettings, conditions
 from bakeoff.extensions.storelab.filtered import filter_test, metadata_of
 from bakeoff.extensions.storelab.own_process import in_own_process
@@ -37,7 +37,7 @@ EAST: Vectors = np.array([[1, 0]], dtype=np.float32)
 NONE = np.array([], dtype=np.int64)
 
 
-def _filled(folder: Path, rows: Sequence[int]) -> Faiss:
+def _fill(folder: Path, rows: Sequence[int]) -> Faiss:
     store = Faiss(dimensions=2, folder=folder)
     store.add([str(row) for row in rows], AXES[list(rows)])
     return store
@@ -45,7 +45,7 @@ def _filled(folder: Path, rows: Sequence[int]) -> Faiss:
 
 def test_recall_over_what_is_there_now_by_hand(tmp_path: Path) -> None:
     """East asks for 2. All four: rows 0 and 1. Without row 0: rows 1 and 2. With row 3 turned east: rows 3 and 1."""
-    store, contents = _filled(tmp_path, range(4)), Contents(AXES, 4)
+    store, contents = _fill(tmp_path, range(4)), ExpectedContents(AXES, 4)
     assert contents.look(store, EAST, 2) == (1.0, 0)
     contents.apply(Write(NONE, np.array([0]), NONE, AXES[:0]))
     assert contents.look(store, EAST, 2) == (0.5, 1)  # the store still answers 0 and 1: one of two, and 0 is stale
@@ -61,7 +61,7 @@ def test_recall_over_what_is_there_now_by_hand(tmp_path: Path) -> None:
 @given(documents=st.integers(40, 400), share=st.floats(2.5, 24))
 def test_a_plan_changes_each_document_at_most_once(documents: int, share: float) -> None:
     changed = round(documents * share / 100)
-    contents, changes = planned(np.eye(documents, 4, dtype=np.float32) + 1, share)
+    contents, changes = plan_writes(np.eye(documents, 4, dtype=np.float32) + 1, share)
     at_first = set(contents.rows.tolist())
     inserted, deleted, updated = (
         [row for change in changes for row in getattr(change, part)] for part in ("inserted", "deleted", "updated")
@@ -78,9 +78,9 @@ def test_a_plan_changes_each_document_at_most_once(documents: int, share: float)
 
 def test_a_share_that_leaves_nothing_to_compare_is_refused() -> None:
     with refuses(InputError, "26", "100", place="--writes"):
-        planned(np.ones((100, 2), dtype=np.float32), 26)
+        plan_writes(np.ones((100, 2), dtype=np.float32), 26)
     with refuses(InputError, "0.1", "100", place="--writes") as refused:
-        planned(np.ones((100, 2), dtype=np.float32), 0.1)
+        plan_writes(np.ones((100, 2), dtype=np.float32), 0.1)
     assert "25" in refused.value.remedy
 
 
@@ -176,9 +176,9 @@ def test_files_are_dropped_from_memory(tmp_path: Path) -> None:
     assert page_cache.resident_share([file]) == 1
     assert page_cache.drop(files)
     assert page_cache.resident_share([file]) == 0
-    says(cold.dropped(files), "2 files", "0 %")
-    says(cold.dropped([file]), "1 file", "0 %")
-    says(cold.dropped([]))
+    says(cold.drop_from_memory(files), "2 files", "0 %")
+    says(cold.drop_from_memory([file]), "1 file", "0 %")
+    says(cold.drop_from_memory([]))
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -186,10 +186,10 @@ def test_what_was_written_is_opened_and_answers(name: str, tmp_path: Path) -> No
     (tmp_path / "store").mkdir()
     sample = synthetic(300, 16, 2)
     sample.save(tmp_path)
-    (size,) = cold._filled(name, {}, tmp_path, tmp_path / "store")
+    (size,) = cold._fill(name, {}, tmp_path, tmp_path / "store")
     assert size is not None
     assert size >= 300 * 16 * 4
-    opened = cold.opened(name, {}, tmp_path / "store", sample.queries[0], 5)
+    opened = cold.open_again(name, {}, tmp_path / "store", sample.queries[0], 5)
     assert min(opened.open_ms, opened.first_ms, opened.later_ms) > 0
 
 
@@ -208,7 +208,7 @@ def test_one_store_that_fails_costs_its_own_line(monkeypatch: pytest.MonkeyPatch
 def test_what_keeps_nothing_has_no_cold_start(tmp_path: Path) -> None:
     synthetic(100, 8, 2).save(tmp_path)
     with refuses(Unavailable):
-        cold._filled("chroma", {"mode": "ephemeral"}, tmp_path, tmp_path)
+        cold._fill("chroma", {"mode": "ephemeral"}, tmp_path, tmp_path)
 
 
 def test_a_process_that_dies_is_a_reason() -> None:
@@ -219,6 +219,6 @@ def test_a_process_that_dies_is_a_reason() -> None:
 def test_saved_vectors_come_back(tmp_path: Path) -> None:
     sample = synthetic(50, 4, 5)
     sample.save(tmp_path)
-    again = VectorSample.saved(tmp_path)
+    again = VectorSample.load(tmp_path)
     assert np.array_equal(again.documents, sample.documents)
     assert np.array_equal(again.queries, sample.queries)

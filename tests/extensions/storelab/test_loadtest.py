@@ -14,7 +14,15 @@ import pytest
 from bakeoff.core.figures import Percentiles
 from bakeoff.extensions.storelab import loadtest as module
 from bakeoff.extensions.storelab.client_loops import ClientSamples, closed, open_
-from bakeoff.extensions.storelab.loadtest import Level, NullStore, knee, level_of, loadtest, loadtest_store, sentences
+from bakeoff.extensions.storelab.loadtest import (
+    LoadLevel,
+    NullStore,
+    knee,
+    level_of,
+    loadtest,
+    loadtest_store,
+    sentences,
+)
 from bakeoff.extensions.storelab.sweep import StoreGrid, sweep
 from bakeoff.extensions.storelab.tables import loadtest_sheet, markdown, sweep_sheet, terminal
 from bakeoff.extensions.storelab.vector_sample import synthetic
@@ -87,10 +95,10 @@ def test_open_loop_drops_what_is_too_far_behind() -> None:
     assert sent + answers[0].dropped == int((due < 0.3).sum())
 
 
-def _level(clients: int, throughput: float, p95: float, **more: object) -> Level:
+def _level(clients: int, throughput: float, p95: float, **more: object) -> LoadLevel:
     latency = Percentiles(1000, p95 / 2, p95, None)
     fields = {"loop": "closed", "clients": clients, "seconds": 1.0, "answered": 1000, "throughput": throughput}
-    return Level(**fields, latency=latency, **more)  # type: ignore[arg-type]
+    return LoadLevel(**fields, latency=latency, **more)  # type: ignore[arg-type]
 
 
 def test_the_knee_by_hand() -> None:

@@ -9,9 +9,9 @@ from bakeoff.calls.budget import Budget
 from bakeoff.calls.retry import RetryPolicy
 from bakeoff.core.figures import Percentiles
 from bakeoff.extensions.storelab.provider_load import (
-    Level,
+    ProviderLevel,
     Setting,
-    drawn_texts,
+    draw_texts,
     estimate,
     knee,
     load_provider,
@@ -43,10 +43,10 @@ def _openai(wire: WireServer, **options: float) -> OpenAI:
 
 
 def test_texts_are_as_long_as_asked_for_and_never_the_same() -> None:
-    texts = [text for seed in range(3) for text in drawn_texts(4, 7, seed)]
+    texts = [text for seed in range(3) for text in draw_texts(4, 7, seed)]
     assert {len(text.split()) for text in texts} == {7}
     assert len(set(texts)) == 12
-    assert len(drawn_texts(1, 1, 5)[0].split()) == 1
+    assert len(draw_texts(1, 1, 5)[0].split()) == 1
 
 
 def test_every_setting_sends_its_requests_and_what_a_corpus_takes_follows(wire: WireServer) -> None:
@@ -102,7 +102,7 @@ def test_the_cost_is_known_before_and_the_budget_holds(wire: WireServer) -> None
     provider = _openai(wire, price=1000.0)
     settings = settings_of([2], [1], [10, 20])
     expected = estimate(provider, settings, 4)
-    characters = sum(len(text) for words in (10, 20) for text in drawn_texts(2, words, 0))
+    characters = sum(len(text) for words in (10, 20) for text in draw_texts(2, words, 0))
     assert expected.requests == 8
     assert expected.tokens == pytest.approx(4 * characters / 4)
     assert expected.usd == pytest.approx(expected.tokens * 1000 / 1e6)
@@ -114,8 +114,8 @@ def test_the_cost_is_known_before_and_the_budget_holds(wire: WireServer) -> None
     says(load.sentences, "1 settings")
 
 
-def _level(batch: int, clients: int, texts_per_second: float, p50: float, p95: float | None = None) -> Level:
-    return Level(
+def _level(batch: int, clients: int, texts_per_second: float, p50: float, p95: float | None = None) -> ProviderLevel:
+    return ProviderLevel(
         setting=Setting(batch, clients, 20), requests=20, texts=20 * batch, tokens=1.0, seconds=1.0,
         texts_per_second=texts_per_second, tokens_per_second=1.0, latency=Percentiles(20, p50, p95),
     )  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from bakeoff.core.figures import Percentiles
 from bakeoff.extensions.storelab import sweep_pictures
-from bakeoff.extensions.storelab.sweep import Point, StoreGrid, mark_fronts, sentences, sweep
+from bakeoff.extensions.storelab.sweep import StoreGrid, SweepPoint, mark_fronts, sentences, sweep
 from bakeoff.extensions.storelab.tables import markdown, sweep_sheet
 from bakeoff.extensions.storelab.vector_sample import VectorSample, synthetic
 from bakeoff.search.stores import STORES
@@ -25,8 +25,8 @@ def sample() -> VectorSample:
     return synthetic(3000, 32, 60)
 
 
-def _point(recall: float, p50: float | None, size: int | None, ef: int = 1, store: str = "s") -> Point:
-    return Point(
+def _point(recall: float, p50: float | None, size: int | None, ef: int = 1, store: str = "s") -> SweepPoint:
+    return SweepPoint(
         store=store, label=f"{store} G", build={"index": "G"}, query={"ef": ef}, exact=False, recall=recall,
         latency=Percentiles(100, p50), build_seconds=1, index_bytes=size, size_model_bytes=1,
     )  # fmt: skip

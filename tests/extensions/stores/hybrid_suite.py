@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bakeoff.extensions.conformance.stores import DIMENSIONS, clustered
+from bakeoff.extensions.conformance.stores import DIMENSIONS, draw_clustered
 from bakeoff.search.stores.hybrid import HybridStore
 
 OpenHybrid = Callable[[Path], HybridStore]
 ROWS = 400
 IDS = [f"d{row}" for row in range(ROWS)]
-VECTORS = clustered(ROWS)
+VECTORS = draw_clustered(ROWS)
 TEXTS = [f"harbours and ships number{row}, common" for row in range(ROWS)]
 TEXTS[7] = "A ferry goes from Zanzibar to Dar es Salaam; common"
 TEXTS[8] = "zanzibar's spices, and Zanzibar's doors, and more of Zanzibar"

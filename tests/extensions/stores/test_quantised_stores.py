@@ -9,7 +9,7 @@ import numpy as np
 import psycopg
 import pytest
 from bakeoff.core.facts import fact
-from bakeoff.extensions.conformance.stores import clustered
+from bakeoff.extensions.conformance.stores import draw_clustered
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 from bakeoff.search.stores.codes import bit_codes, bit_similarity, int8_codes, signs
@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from tests.errors import refuses
 
 ROWS, DIMENSIONS = 1024, 256  # sqlite-vec keeps 1,024 vectors to a block
-DOCUMENTS, QUERIES = clustered(ROWS, DIMENSIONS), clustered(12, DIMENSIONS, seed=7)
+DOCUMENTS, QUERIES = draw_clustered(ROWS, DIMENSIONS), draw_clustered(12, DIMENSIONS, seed=7)
 IDS = [str(row) for row in range(ROWS)]
 METADATA = [{"even": row % 2 == 0} for row in range(ROWS)]
 CODES_ONLY: list[tuple[str, Precision, dict[str, Any]]] = [
@@ -126,7 +126,7 @@ def test_the_size_is_that_of_the_codes(
 def test_pgvector_indexes_halves_where_a_full_index_takes_no_more(index: str, postgres: str, tmp_path: Path) -> None:
     """2,048 numbers are too many for an index of 32-bit ones: the column keeps them, the index has 16 bits of each."""
     dimensions = 2048
-    documents, queries = clustered(300, dimensions), clustered(5, dimensions, seed=7)
+    documents, queries = draw_clustered(300, dimensions), draw_clustered(5, dimensions, seed=7)
     store = STORES.create("pgvector", dimensions=dimensions, folder=tmp_path, url=postgres, index=index, lists=4)
     store.add(IDS[:300], documents)
     store.build()
@@ -171,7 +171,7 @@ def test_bits_are_there_again_after_opening_and_can_be_replaced(
     name: str, options: dict[str, Any], tmp_path: Path
 ) -> None:
     """With dimensions that fill no whole byte."""
-    vectors = clustered(60, 13)
+    vectors = draw_clustered(60, 13)
     store = STORES.create(name, dimensions=13, folder=tmp_path, **options)
     store.add(IDS[:60], vectors)
     store.build()

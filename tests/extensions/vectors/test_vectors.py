@@ -20,7 +20,14 @@ from bakeoff.core.hashing import text_key
 from bakeoff.core.progress import showing
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.extensions.vectors.files import VECTOR_FILES, PackedIds, vector_file
-from bakeoff.extensions.vectors.transfer import Imported, Texts, export_vectors, import_vectors, one_embedding, texts_of
+from bakeoff.extensions.vectors.transfer import (
+    ImportedVectors,
+    Texts,
+    export_vectors,
+    import_vectors,
+    one_embedding,
+    texts_of,
+)
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
@@ -59,7 +66,7 @@ def _lineup(folder: Path, address: str, texts: dict[str, str] | None = None) -> 
     return Lineup.read(path)
 
 
-def _import(lineup: Lineup, file: Path, cache: Path, role: Role = Role.DOCUMENT, **options: bool) -> Imported:
+def _import(lineup: Lineup, file: Path, cache: Path, role: Role = Role.DOCUMENT, **options: bool) -> ImportedVectors:
     with texts_of(lineup, one_embedding(lineup, None), role, Settings(cache=cache, offline=True)) as texts:
         return import_vectors(texts, vector_file(file), **options)
 
@@ -110,7 +117,7 @@ def test_a_file_of_somebody_else_is_matched_by_id_in_any_order(lineup: Lineup, t
     vectors[2] = vectors[1]
     order = ["d3", "d1", "d4", "d2"]
     file = _own(tmp_path, order, vectors, text=[TEXTS[name] for name in order])
-    assert _import(lineup, file, tmp_path / "cache") == Imported(
+    assert _import(lineup, file, tmp_path / "cache") == ImportedVectors(
         written=3, present=0, lacking=0
     )  # d4 says what d1 does
     with texts_of(lineup, one_embedding(lineup, None), Role.DOCUMENT, Settings(cache=tmp_path / "cache")) as texts:
@@ -221,7 +228,8 @@ def test_vectors_of_another_model_or_corpus_are_refused(lineup: Lineup, tmp_path
         export_vectors(texts, vector_file(tmp_path / "new.npy"))
     assert not (tmp_path / "new.npy").exists()
     shutil.rmtree(cache)
-    assert _import(changed, file, cache, partial=True) == Imported(written=2, present=0, lacking=2)  # d1 is d4, and d3
+    shared = ImportedVectors(written=2, present=0, lacking=2)  # d1 is d4, and d3
+    assert _import(changed, file, cache, partial=True) == shared
 
 
 def test_damaged_files_are_named(tmp_path: Path, lineup: Lineup) -> None:
@@ -292,7 +300,7 @@ def test_a_row_takes_few_bytes_of_memory_and_the_work_is_shown(
             export_vectors(filled, vector_file(file))
             out = tracemalloc.get_traced_memory()[1]
             tracemalloc.reset_peak()
-            assert import_vectors(empty, vector_file(file)) == Imported(written=rows, present=0, lacking=0)
+            assert import_vectors(empty, vector_file(file)) == ImportedVectors(written=rows, present=0, lacking=0)
             back = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -28,7 +28,7 @@ from bakeoff.search.stores.base import Store
 DIMENSIONS = 16
 
 
-def clustered(rows: int, dimensions: int = DIMENSIONS, seed: int = 0, clusters: int = 40) -> Vectors:
+def draw_clustered(rows: int, dimensions: int = DIMENSIONS, seed: int = 0, clusters: int = 40) -> Vectors:
     """Unit vectors around a few centres, like those of texts; isotropic ones would be unfair to every index."""
     rng = np.random.default_rng(seed)
     centres = np.random.default_rng(1234).normal(size=(clusters, dimensions))
@@ -38,8 +38,8 @@ def clustered(rows: int, dimensions: int = DIMENSIONS, seed: int = 0, clusters: 
 
 ROWS = 1000
 IDS = [f"d{number}" for number in range(ROWS)]
-VECTORS = clustered(ROWS)
-QUERIES = clustered(8, seed=7)
+VECTORS = draw_clustered(ROWS)
+QUERIES = draw_clustered(8, seed=7)
 METADATA: list[dict[str, Any]] = [
     {
         "language": ("de", "en", "fr")[number % 3],
@@ -279,7 +279,7 @@ class StoreConformance:
         """Letters of all scripts, quotes, spaces, a million and its neighbours, and numbers that a float can't hold."""
         ids = ["ß", "日本", "a b", "é#1", "o'neil \"x\"; --", "\\", "%_", "1000000", "999999", "1000001",
                "9007199254740992", "9007199254740993", "x" * 500]  # fmt: skip
-        vectors = clustered(len(ids), seed=3)
+        vectors = draw_clustered(len(ids), seed=3)
         fresh.add(ids, vectors, [{"who's": item} for item in ids])
         for item, vector in zip(ids, vectors, strict=True):
             assert item in fresh.search(vector, 20).ids

@@ -34,13 +34,10 @@ def corpus_size(
     contender: ContendersOption = None,
     sizes: Annotated[
         str,
-        typer.Option(
-            help="Numbers of documents, as 1000,3000; all is added. Default: those of 100, 300, 1000, 3000 … that hold "
-            "every graded document and a 64th of the corpus."
-        ),
+        typer.Option(help="Sample these sizes, as 1000,3000. Default: 100, 300, 1000 …"),
     ] = "",
-    documents: Annotated[int | None, typer.Option(min=1, help="The size to estimate scores for.")] = None,
-    out: Annotated[Path | None, typer.Option(help="A page to write, with a chart; default: none.")] = None,
+    documents: Annotated[int | None, typer.Option(min=1, help="Estimate scores for this many documents.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write an HTML page with a chart.")] = None,
     offline: Offline = False,
     vectors: VectorsOption = None,
     engine: EngineOption = None,
@@ -49,7 +46,10 @@ def corpus_size(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Score nested samples of the corpus: how scores fall with its size, and whether the order holds."""
+    """Score nested samples of the corpus: how scores fall as it grows, and whether the order holds.
+
+    By default every sample holds all graded documents and at least a 64th of the corpus. The whole corpus is added.
+    """
     import msgspec
     from bakeoff_providers.errors import InputError
 

@@ -9,9 +9,9 @@ from typing import Any
 from bakeoff.core.files import write_atomic
 from bakeoff.evaluation.measures import Measure
 from bakeoff.extensions.corpus_size.growth import Extrapolation
-from bakeoff.extensions.corpus_size.study import CorpusSizes, Growth, Point
+from bakeoff.extensions.corpus_size.study import CorpusSizes, Growth, SizePoint
 from bakeoff.report import charts as drawing
-from bakeoff.report.charts import HUES, Chart, colour_of, guarded, hues, inline, var
+from bakeoff.report.charts import HUES, Chart, colour_of, guarded, inline, var
 from bakeoff.report.frame import Head, document
 from bakeoff.report.notes import task_called
 from bakeoff.report.words import WEIGHTED
@@ -39,7 +39,7 @@ def cells(sizes: CorpusSizes) -> list[list[str]]:
     """A row for each contender, the best at the full size first."""
     return [
         [row.label, *map(_interval, row.points), *([_interval(row.estimate)] if sizes.target else [])]
-        for row in _ordered(sizes)
+        for row in _sort_rows(sizes)
     ]
 
 
@@ -127,8 +127,8 @@ def chart(sizes: CorpusSizes) -> Chart:
     return Chart("corpus-size", TITLE, caption, [alt.layer(*layers).properties(height=380)])
 
 
-def _record(row: Growth, point: Point | Extrapolation) -> dict[str, Any]:
-    what = "measured" if isinstance(point, Point) else "estimate"
+def _record(row: Growth, point: SizePoint | Extrapolation) -> dict[str, Any]:
+    what = "measured" if isinstance(point, SizePoint) else "estimate"
     return {
         "model": row.label,
         "documents": point.documents,
@@ -139,19 +139,19 @@ def _record(row: Growth, point: Point | Extrapolation) -> dict[str, Any]:
     }
 
 
-def _ordered(sizes: CorpusSizes) -> list[Growth]:
+def _sort_rows(sizes: CorpusSizes) -> list[Growth]:
     return sorted(sizes.rows, key=lambda row: -row.points[-1].mean)
 
 
 def _palette(sizes: CorpusSizes) -> dict[str, str]:
-    return hues(row.label for row in _ordered(sizes))
+    return {row.label: f"c{place % SERIES}" for place, row in enumerate(_sort_rows(sizes))}
 
 
 def _measure(sizes: CorpusSizes) -> str:
     return Measure.parse(sizes.measure).label
 
 
-def _interval(point: Point | Extrapolation | None) -> str:
+def _interval(point: SizePoint | Extrapolation | None) -> str:
     if point is None:
         return "–"
     if point.low is None or point.high is None:

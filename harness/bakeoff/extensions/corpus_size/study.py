@@ -28,7 +28,7 @@ from bakeoff.tasks.sample import find_required
 SMALLEST = 64  # the smallest sample is at least this part of the corpus
 
 
-class Point(msgspec.Struct, frozen=True):
+class SizePoint(msgspec.Struct, frozen=True):
     """The mean over the queries at one size, with its interval."""
 
     documents: int
@@ -41,7 +41,7 @@ class Growth(msgspec.Struct, frozen=True):
     """One contender at every size, and the estimate at the size that was asked for."""
 
     label: str
-    points: list[Point]
+    points: list[SizePoint]
     estimate: Extrapolation | None = None
 
 
@@ -186,7 +186,7 @@ def _growth(
 ) -> Growth:
     low, high = averaging.intervals(table.T, measure.bounded)
     points = [
-        Point(
+        SizePoint(
             size, measure.figure(averaging.mean(table[at])), figure_of(measure, low[at]), figure_of(measure, high[at])
         )
         for at, size in enumerate(sizes)

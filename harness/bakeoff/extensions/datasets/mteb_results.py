@@ -57,10 +57,10 @@ def mteb_files(result: Result, task: str = "") -> dict[str, dict[str, Any]]:
 
 def export_mteb(
     result: ResultArgument,
-    out: Annotated[Path, typer.Option(help="The folder to write into.")] = Path("mteb-results"),
-    task: Annotated[str, typer.Option(help="MTEB's name of the task, where the line-up does not have it.")] = "",
+    out: Annotated[Path, typer.Option(help="Write into this folder.")] = Path("mteb-results"),
+    task: Annotated[str, typer.Option(help="Name the MTEB task if the line-up does not.")] = "",
 ) -> None:
-    """Write a result's rows as MTEB writes its own: MODEL/LABEL/TASK.json."""
+    """Write a result's rows in MTEB's layout: MODEL/LABEL/TASK.json."""
     check_folder(out)
     for name, content in mteb_files(load(result), task).items():
         path = out / name

@@ -1,4 +1,4 @@
-"""`bakeoff snapshot`: a catalogue as parquet or JSON, dated, with keys in place of vectors."""
+"""`bakeoff snapshot`: write a dated catalogue as Parquet or JSON, with keys in place of vectors."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bakeoff.cli.streams import echo
 
 
 def snapshot(
-    source: Annotated[Path, typer.Argument(help="A JSON list of items, or a Parquet file of them.")],
-    out: Annotated[Path, typer.Option(help="The folder to write into.")] = Path(),
-    date: Annotated[str | None, typer.Option(help="The day in the name, as YYYY-MM-DD; default: today.")] = None,
-    id_key: Annotated[str, typer.Option(help="Which part of an item is its id.")] = "id",
-    title_key: Annotated[str, typer.Option(help="Which part is its title.")] = "title",
-    text_key: Annotated[str, typer.Option(help="Which part is its text.")] = "description",
+    source: Annotated[Path, typer.Argument(help="Read items from a JSON list or a Parquet file.")],
+    out: Annotated[Path, typer.Option(help="Write into this folder.")] = Path(),
+    date: Annotated[str | None, typer.Option(help="Date the snapshot YYYY-MM-DD. Default: today.")] = None,
+    id_key: Annotated[str, typer.Option(help="Take the id from this key.")] = "id",
+    title_key: Annotated[str, typer.Option(help="Take the title from this key.")] = "title",
+    text_key: Annotated[str, typer.Option(help="Take the text from this key.")] = "description",
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON, which needs no pyarrow.")] = False,
 ) -> None:
     """Write <source>_snapshot_YYYYMMDD.parquet (or .json) for a profiles task."""

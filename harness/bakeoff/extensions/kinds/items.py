@@ -25,10 +25,10 @@ def read_documents(
     """
     if path.suffix in (".npy", ".npz", ".parquet"):
         vectors = Precomputed(path=str(path))
-        return _checked([Document(id=name, text="") for name in vectors.ids(Role.DOCUMENT)], path)
+        return _check_ids([Document(id=name, text="") for name in vectors.ids(Role.DOCUMENT)], path)
     if path.suffix == ".txt":
         lines = read_bytes(path).decode(errors="replace").splitlines()
-        return _checked([Document(id=line.strip(), text="") for line in lines if line.strip()], path)
+        return _check_ids([Document(id=line.strip(), text="") for line in lines if line.strip()], path)
     content: Any = [item for _, item in read_json_lines(path, Any)] if path.suffix == ".jsonl" else read_json(path, Any)
     if isinstance(content, dict) and "articles" in content:
         return [native.document(article) for article in native.read_articles(path)[0].articles]
@@ -52,7 +52,7 @@ def read_documents(
                 fields=texts,
             )
         )
-    return _checked(documents, path)
+    return _check_ids(documents, path)
 
 
 def _text(item: Mapping[str, Any], field: str, path: Path, place: str) -> str:
@@ -62,7 +62,7 @@ def _text(item: Mapping[str, Any], field: str, path: Path, place: str) -> str:
     return text
 
 
-def _checked(documents: list[Document], path: Path) -> list[Document]:
+def _check_ids(documents: list[Document], path: Path) -> list[Document]:
     seen: set[str] = set()
     for place, document in enumerate(documents):
         if document.id in seen:

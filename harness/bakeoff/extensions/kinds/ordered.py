@@ -85,7 +85,7 @@ class Ordered(TaskKind):
             kind=self.name,
             documents=documents,
             queries=[self._query(document) for document in documents if document.id in asked],
-            judgments=graded(asked, self.length),
+            judgments=grade_lists(asked, self.length),
             targets=self.targets,
         )
 
@@ -138,7 +138,7 @@ class Ordered(TaskKind):
         """The engine's own measures, against one facet's lists."""
         measures = [measure for k in cuts for measure in _measures(k)]
         ids = [query.id for query in task.queries]
-        return score_queries(join(scored.rankings, graded(self.lists[facet], self.length), ids), measures)
+        return score_queries(join(scored.rankings, grade_lists(self.lists[facet], self.length), ids), measures)
 
     def _figures(self, scored: ScoredContender, task: Task) -> dict[str, Any]:
         scores = self._scores(scored, task, self.facet(scored), self.cuts)
@@ -296,7 +296,7 @@ def _list(value: Any, item: str, length: int, entries: Container[str], file: Pat
     return similar
 
 
-def graded(lists: Lists, length: int) -> dict[str, dict[str, int]]:
+def grade_lists(lists: Lists, length: int) -> dict[str, dict[str, int]]:
     """The first of a list has grade `length`, the last 1: six minus the position, for five."""
     return {item: {other: length - at for at, other in enumerate(similar)} for item, similar in lists.items()}
 

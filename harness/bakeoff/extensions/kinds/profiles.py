@@ -335,7 +335,7 @@ class Profiles(TaskKind):
             figures,
             tables,
             files,
-            self._not_counted(run.contenders),
+            self._note_uncounted(run.contenders),
             failures if changed else [],
             self.reports,
             self._columns(figures),
@@ -350,7 +350,7 @@ class Profiles(TaskKind):
             OwnColumn(head=fact("kinds.coverage", k=self.settings.k), values=coverage, quantity="count", of=items),
         ]
 
-    def _not_counted(self, ran: Sequence[ScoredContender]) -> list[Fact]:
+    def _note_uncounted(self, ran: Sequence[ScoredContender]) -> list[Fact]:
         """Which profiles the means leave out, and why."""
         every = self._without_label(ran)
         nowhere = set.intersection(*every)
@@ -388,7 +388,7 @@ class Profiles(TaskKind):
             "amounts": _distribution(amounts),
             "stable": scored.stable,
             "ndcg": {mode: _mean(values) for mode, values in modes.items()},
-            "calibrated_threshold": self._calibrated(scored) if self.calibrate else None,
+            "calibrated_threshold": self._calibrate(scored) if self.calibrate else None,
             "profiles": {
                 name: {
                     "items": list(answered[name].ids) if name in answered else [],
@@ -404,7 +404,7 @@ class Profiles(TaskKind):
         values = score_queries(join(answered, labels, names), [measure])[measure]
         return {name: float(v) if any(labels[name].values()) else None for name, v in zip(names, values, strict=True)}
 
-    def _calibrated(self, scored: ScoredContender) -> float | None:
+    def _calibrate(self, scored: ScoredContender) -> float | None:
         """The median over profiles of the cut that leaves the top quarter of the items without a common keyword."""
         if not isinstance(scored.contender, Dense):
             return None

@@ -79,7 +79,7 @@ def _modes(figures: Mapping[str, Any], k: int) -> Section:
         change = None if plain is None or hybrid is None else hybrid - plain
         if change is not None:
             moved.append(abs(change))
-        rows.append([label, _labelled(plain), _labelled(hybrid), change, figure["calibrated_threshold"]])
+        rows.append([label, _show_score(plain), _show_score(hybrid), change, figure["calibrated_threshold"]])
     return Section(
         title=fact("kinds.label_modes", k=k),
         head=[
@@ -120,11 +120,11 @@ def _profiles(figures: Mapping[str, Any], k: int) -> Section:
             one["eligible_count"],
             one["total_count"],
             one["eligibility_precision"],
-            *(_labelled(figure["profiles"][name]["ndcg"][mode]) for figure in contenders.values()),
+            *(_show_score(figure["profiles"][name]["ndcg"][mode]) for figure in contenders.values()),
         ]
         for name, one in figures["eligibility"].items()
     ]
-    means = [_labelled(figure["ndcg"][mode]) for figure in contenders.values()]
+    means = [_show_score(figure["ndcg"][mode]) for figure in contenders.values()]
     return Section(
         title=fact("kinds.by_profile"),
         head=[
@@ -139,7 +139,7 @@ def _profiles(figures: Mapping[str, Any], k: int) -> Section:
     )
 
 
-def _labelled(value: float | str | None) -> TableCell:
+def _show_score(value: float | str | None) -> TableCell:
     return fact("kinds.not_labelled") if value is None or isinstance(value, str) else value
 
 

@@ -101,7 +101,7 @@ def _number(value: Any) -> float | None:
     return number if math.isfinite(number) and not isinstance(value, bool) else None
 
 
-def sampled_pairs(n: int, pairs: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def sample_pairs(n: int, pairs: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pairs of different rows: all of them if they are few, else drawn with replacement."""
     if n * (n - 1) // 2 <= pairs:
         first, second = np.triu_indices(n, 1)
@@ -272,9 +272,9 @@ class Reference(TaskKind):
     def check_contenders(self, task: Task, contenders: Sequence[System], folder: Path) -> None:  # noqa: ARG002
         """The contender that others are compared with is one of them."""
         if self.improvement_over and contenders:
-            self._compared_with(contenders)
+            self._find_compared(contenders)
 
-    def _compared_with(self, contenders: Sequence[System]) -> System:
+    def _find_compared(self, contenders: Sequence[System]) -> System:
         found = [contender for contender in contenders if self.improvement_over in contender.names]
         if len(found) == 1:
             return found[0]
@@ -332,9 +332,9 @@ class Reference(TaskKind):
         by_query = {query.id: by_item[query.item] for query in task.queries}
         exact = ExactSearch(Index(index.chunks, self.cuts[-1]), by_query, corpus).rankings(task.queries)
         top = {query.id: exact[query.id].ids for query in task.queries}
-        return msgspec.structs.replace(task, judgments=self.graded(top, self.cuts[-1]))
+        return msgspec.structs.replace(task, judgments=self.grade_neighbours(top, self.cuts[-1]))
 
-    def graded(self, neighbours: Mapping[str, Iterable[str]], k: int) -> dict[str, dict[str, int]]:
+    def grade_neighbours(self, neighbours: Mapping[str, Iterable[str]], k: int) -> dict[str, dict[str, int]]:
         """The judgments at one k: the reference's first k neighbours, all alike or graded by their place."""
         return {
             query: {item: 1 if self.gain == "binary" else k - place for place, item in enumerate(islice(nearest, k))}
@@ -386,7 +386,9 @@ class Reference(TaskKind):
         """
         measures = {name: Measure.parse(f"{name}@{k}") for name in COLUMNS}
         ids = [query.id for query in task.queries]
-        scores = score_queries(join(scored.rankings, self.graded(task.judgments, k), ids, k), list(measures.values()))
+        scores = score_queries(
+            join(scored.rankings, self.grade_neighbours(task.judgments, k), ids, k), list(measures.values())
+        )
         return {name: scores[measure] for name, measure in measures.items()}
 
     def _similarity(self, contender: System, embeddings: CorpusVectors, seed: int) -> dict[str, float | None] | None:
@@ -396,7 +398,7 @@ class Reference(TaskKind):
         mine, theirs = embeddings.index(contender).ids, embeddings.index(self.reference).ids
         if mine != theirs:
             return None
-        first, second = sampled_pairs(len(mine), self.pairs, seed)
+        first, second = sample_pairs(len(mine), self.pairs, seed)
         a = pair_similarities(embeddings.of(contender).vectors, first, second)
         b = pair_similarities(embeddings.of(self.reference).vectors, first, second)
         return {"spearman": spearman(a, b), "mae": float(np.abs(a - b).mean()), "pairs": len(a)}

@@ -138,7 +138,7 @@ MAJORITY = "majority class"
 ABSENT = 0  # the rank of an answer that a ranking does not hold
 
 
-class Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RightAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One line of a truth in JSON Lines."""
 
     query: str
@@ -200,13 +200,13 @@ class Single(TaskKind):
             return [Document(id=str(number), text="") for number in range(self.classes)]
         return read_documents(self.base / (self.classes or self.items), id_key=self.id_key)
 
-    def _answers(self, ids: Sequence[str]) -> list[Answer]:
+    def _answers(self, ids: Sequence[str]) -> list[RightAnswer]:
         if self.truth.suffix == ".jsonl":
-            return [answer for _, answer in read_json_lines(self.truth, Answer)]
+            return [answer for _, answer in read_json_lines(self.truth, RightAnswer)]
         targets = read_targets(self.truth)
         if len(targets) and not (targets.min() >= 0 and targets.max() < len(ids)):
             raise InputError(f"targets from {targets.min()} to {targets.max()} for {len(ids)} classes", file=self.truth)
-        return [Answer(str(sample), ids[target]) for sample, target in enumerate(targets.tolist())]
+        return [RightAnswer(str(sample), ids[target]) for sample, target in enumerate(targets.tolist())]
 
     def score(self, task: Task, answers: Answers, measures: Sequence[Measure]) -> Scores:
         """From the rank of the one right answer, which is all there is to know."""

@@ -14,23 +14,23 @@ def _snapshot(snapshot: str, items: int, weights_from: str | None, similarity: f
     )
 
 
-def _violation(label: str, profile: str, item: str, reasons: Sequence[str]) -> str:
+def _say_violation(label: str, profile: str, item: str, reasons: Sequence[str]) -> str:
     return f"{label}: {profile} got {item}, though {', '.join(reasons)}"
 
 
-def _nothing_eligible(profiles: Sequence[str]) -> str:
+def _say_nothing_eligible(profiles: Sequence[str]) -> str:
     return f"Nothing is eligible for {', '.join(profiles)}: the list is empty."
 
 
-def _without_label(profiles: Sequence[str]) -> str:
+def _say_without_label(profiles: Sequence[str]) -> str:
     return f"{WORDS['not_labelled']} for {', '.join(profiles)}: no label, so no mean counts them"
 
 
-def _left_out(profiles: Sequence[str]) -> str:
+def _say_left_out(profiles: Sequence[str]) -> str:
     return f"the matrix leaves out {', '.join(profiles)}, which not every row has a label for"
 
 
-def _order_changed(labels: Sequence[str]) -> str:
+def _say_order_changed(labels: Sequence[str]) -> str:
     return f"{', '.join(labels)}: the ranking changed between two rounds on the same snapshot"
 
 
@@ -42,7 +42,7 @@ def _cluster(name: str) -> str:
     return name.capitalize()
 
 
-def _ordered_lists(length: int) -> str:
+def _explain_ordered_lists(length: int) -> str:
     return (
         f"Hits@K is the share of the list's {length} items among the first K. The item at place p has grade "
         f"{length + 1} − p and gain 2^grade − 1. Candidates are all other items. Random is the exact expectation. The "
@@ -50,7 +50,7 @@ def _ordered_lists(length: int) -> str:
     )
 
 
-def _gain(binary: bool) -> str:
+def _explain_gain(binary: bool) -> str:
     if binary:
         return "NDCG counts all true neighbours alike."
     return "NDCG grades true neighbours by their place: k for the first, 1 for the last."
@@ -76,7 +76,7 @@ WORDS: Words = {
     "hits_at_k": "Hits@K",
     "mrr_at_k": "MRR@K",
     "ndcg_at_k": "NDCG@K (exponential gain)",
-    "ordered_lists": _ordered_lists,
+    "ordered_lists": _explain_ordered_lists,
     "by_facet": "{measure} against every list",
     "by_cluster": "{measure} by {cluster}, against the overall lists",
     "cluster": _cluster,
@@ -105,7 +105,7 @@ WORDS: Words = {
         "exact top k of {reference} without the item, so recall is overlap / k. MAP divides by the true neighbours "
         "that were found, or by all k of them."
     ),
-    "gain": _gain,
+    "gain": _explain_gain,
     "improvement": "Relative improvement over {base}",
     "relative": "A mean divided by that of the base, minus 1.",
     "base_did_not_run": "{base} did not run.",
@@ -137,7 +137,7 @@ WORDS: Words = {
     "items_without_key": "{count} of {items} items have no {key}: Bakeoff's cache goes by their text.",
     "foreign_keys": "The {key} of {count} of {items} items is not Bakeoff's: its cache goes by their text.",
     "no_weights": "There is no {file}: the weights are the task file's.",
-    "violation": _violation,
+    "violation": _say_violation,
     "label_modes": "NDCG@{k} by label mode, over profiles with a label",
     "change": "change",
     "calibrated": "calibrated threshold",
@@ -154,7 +154,7 @@ WORDS: Words = {
     "reason": "Reason",
     "profile_items": "profile × item",
     "eligible": "Eligible items per profile: {least} to {most}.",
-    "nothing_eligible": _nothing_eligible,
+    "nothing_eligible": _say_nothing_eligible,
     "by_profile": "Profile by profile",
     "profile": "Profile",
     "eligible_items": "eligible",
@@ -163,7 +163,7 @@ WORDS: Words = {
     "mean": "mean",
     "by_profile_meaning": _by_profile_meaning,
     "not_labelled": "N/A",
-    "without_label": _without_label,
-    "left_out": _left_out,
-    "order_changed": _order_changed,
+    "without_label": _say_without_label,
+    "left_out": _say_left_out,
+    "order_changed": _say_order_changed,
 }

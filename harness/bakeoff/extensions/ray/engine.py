@@ -120,13 +120,13 @@ class RayEngine(Local):
         space.check_writable(len(first) if known is None else len(job.texts) - len(space), known)
         estimates: list[float] = []  # dollars, of each batch that was given out
 
-        def asked(texts: list[str]) -> None:
+        def reckon(texts: list[str]) -> None:
             embedder.note_asked(texts)
             estimates.append(price_of(estimate_tokens(texts, card.prompt(Role.DOCUMENT)), card))
 
         def charge() -> None:
             if budget is not None:  # where nobody knows, all that was given out may have been paid
-                spent = limits.spent()
+                spent = limits.sum_spending()
                 budget.settle(0.0, sum(estimates) if spent is None else spent)
 
         limits = LimitsActor(None if budget is None else budget.limit - budget.spent)
@@ -140,12 +140,12 @@ class RayEngine(Local):
             total, shown, asked_for = len(job.texts), 0, 0
             advance = stack.enter_context(embedder.progress(f"{card.name}: document vectors on Ray", total))
             failed: Done | None = None
-            for texts, done in workers.embed(chain([first], batches), asked, partial(_say_replaced, job)):
+            for texts, done in workers.embed(chain([first], batches), reckon, partial(_say_replaced, job)):
                 if done.failed:
                     failed = failed or done
                     workers.stop()  # what others are asking for now is paid, and comes back
                     continue
-                asked_for += _accounted(job, done)
+                asked_for += _book_usage(job, done)
                 advance(asked_for + cached - shown)
                 shown = asked_for + cached
                 if keeper is not None and done.vectors is not None:
@@ -307,7 +307,7 @@ def _say_replaced(job: CorpusJob) -> None:
     job.notice(replaced)
 
 
-def _accounted(job: CorpusJob, done: Done) -> int:
+def _book_usage(job: CorpusJob, done: Done) -> int:
     """A worker's use of the provider is the contender's."""
     usage = dataclasses.replace(done.usage, asked=0, cached=0)  # texts are counted by who keeps them
     job.embedder.accounts[Role.DOCUMENT].add(usage)

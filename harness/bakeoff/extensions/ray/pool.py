@@ -15,7 +15,7 @@ from bakeoff_providers.errors import BakeoffError, EmbeddingFailed, Unavailable
 
 from bakeoff.core.remote import SharedFolder
 from bakeoff.embedding.space import Space
-from bakeoff.extensions.ray.workers import Done, EmbedWorker, Limits, WorkerJob
+from bakeoff.extensions.ray.workers import Done, EmbedWorker, SharedLimits, WorkerJob
 
 AHEAD = 2  # batches that a worker has at a time: the next is there when one is done
 TRIES = 3  # workers that may end while they have the same batch
@@ -33,15 +33,15 @@ class LimitsActor:
 
         self.name = f"bakeoff-limits-{secrets.token_hex(8)}"
         here = NodeAffinitySchedulingStrategy(node_id=ray.get_runtime_context().get_node_id(), soft=False)
-        actor = ray.remote(num_cpus=0)(Limits).options(name=self.name, scheduling_strategy=here)
+        actor = ray.remote(num_cpus=0)(SharedLimits).options(name=self.name, scheduling_strategy=here)
         self._actor = actor.remote(budget)
 
-    def spent(self) -> float | None:
+    def sum_spending(self) -> float | None:
         """Dollars, by all workers so far; None where its process is gone and nobody knows."""
         import ray
 
         with contextlib.suppress(Exception):  # whatever Ray says of a process that is gone
-            return float(ray.get(self._actor.spent.remote()))
+            return float(ray.get(self._actor.sum_spending.remote()))
         return None
 
     def close(self) -> None:
@@ -56,7 +56,7 @@ class _Batch:
 
 
 @dataclass(eq=False, slots=True)
-class _Worker:
+class _PoolWorker:
     actor: Any
     up: bool = False
     has: list[_Batch] = field(default_factory=list)
@@ -79,7 +79,7 @@ class EmbedPool:
 
         worker = ray.remote(num_cpus=1, num_gpus=gpus)(EmbedWorker)
         self._make: Callable[[], Any] = lambda: worker.remote(job)
-        self._workers = [_Worker(self._make()) for _ in range(count)]
+        self._workers = [_PoolWorker(self._make()) for _ in range(count)]
         self._stopped = False
 
     def ready(self, texts: list[str]) -> None:
@@ -100,7 +100,7 @@ class EmbedPool:
 
         fresh, again = iter(batches), deque[_Batch]()
         following = _next(fresh)
-        waiting: dict[Any, tuple[_Worker, _Batch | None]] = {}  # None: the worker has to come up
+        waiting: dict[Any, tuple[_PoolWorker, _Batch | None]] = {}  # None: the worker has to come up
         for worker in self._workers:
             waiting[worker.actor.ready.remote()] = worker, None
         while (not self._stopped and (following or again)) or any(worker.has for worker in self._workers):
@@ -125,10 +125,10 @@ class EmbedPool:
             except RayError as error:
                 for reference in [one for one, (whose, _) in waiting.items() if whose is worker]:
                     del waiting[reference]
-                again.extend(self._lost(worker, error))
+                again.extend(self._remove_worker(worker, error))
                 if worker.up:
                     replaced()
-                    self._workers.append(_Worker(self._make()))
+                    self._workers.append(_PoolWorker(self._make()))
                     waiting[self._workers[-1].actor.ready.remote()] = self._workers[-1], None
                 continue
             if ended is None:
@@ -146,7 +146,7 @@ class EmbedPool:
         for worker in self._workers:
             _end(worker.actor)
 
-    def _lost(self, worker: _Worker, error: Exception) -> list[_Batch]:
+    def _remove_worker(self, worker: _PoolWorker, error: Exception) -> list[_Batch]:
         """Lets a worker go that has ended, and says what it had; one that never came up has a reason for it."""
         _end(worker.actor)  # one that can't be reached may live
         self._workers.remove(worker)

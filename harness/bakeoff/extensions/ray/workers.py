@@ -38,7 +38,7 @@ from bakeoff.systems.embedding import EmbeddingRow
 _TOKENIZER_THREADS = "RAYON_NUM_THREADS"  # read when the tokenizers' library is first used
 
 
-class Limits:
+class SharedLimits:
     """One budget and one rate limit for all workers: an actor, so that 16 workers do not pay or hurry 16 times."""
 
     def __init__(self, limit: float | None) -> None:
@@ -59,7 +59,7 @@ class Limits:
         if self._budget is not None:
             self._budget.settle(reserved, actual)
 
-    def spent(self) -> float:
+    def sum_spending(self) -> float:
         """By all workers so far; what a killed one had reserved counts, since it may have been paid."""
         return 0.0 if self._budget is None else self._budget.spent
 
@@ -83,13 +83,13 @@ class SharedBudget(Budget):
 
     def reserve(self, dollars: float | None, who: str = "") -> None:
         """Asks the actor; where it is gone, nobody knows what is left."""
-        if problem := _asked(self._limits.reserve, dollars, who):
+        if problem := _ask(self._limits.reserve, dollars, who):
             raise BudgetReached(problem)
 
     def settle(self, reserved: float, actual: float) -> None:
         """Tells the actor. Where it is gone, what was paid for is kept all the same, and the next call is refused."""
         with contextlib.suppress(Unavailable):
-            _asked(self._limits.settle, reserved, actual)
+            _ask(self._limits.settle, reserved, actual)
 
 
 class SharedRateLimit(RateLimit):
@@ -103,15 +103,15 @@ class SharedRateLimit(RateLimit):
 
     def pause(self, seconds: float) -> None:
         """For everyone."""
-        _asked(self._limits.pause, seconds)
+        _ask(self._limits.pause, seconds)
 
     def wait(self) -> None:
         """As long as anyone was asked to."""
-        while seconds := _asked(self._limits.waiting):
+        while seconds := _ask(self._limits.waiting):
             self.sleep(seconds)
 
 
-def _asked(method: Any, *arguments: Any) -> Any:
+def _ask(method: Any, *arguments: Any) -> Any:
     """What the actor answers; without its limits nothing is asked of a provider."""
     import ray
     from ray.exceptions import RayError

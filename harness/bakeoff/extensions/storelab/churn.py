@@ -124,7 +124,7 @@ class Write:
     replacements: Vectors
 
 
-class Contents:
+class ExpectedContents:
     """What the store should hold: the vector of each row, and whether it is there."""
 
     def __init__(self, vectors: Vectors, present: int) -> None:
@@ -155,7 +155,7 @@ class Contents:
         return float(np.mean(recalls)), stale
 
 
-def planned(vectors: Vectors, share: float, seed: int = 42) -> tuple[Contents, list[Write]]:
+def plan_writes(vectors: Vectors, share: float, seed: int = 42) -> tuple[ExpectedContents, list[Write]]:
     """Vectors in a drawn order: most are there at first; of the rest, half will be inserted, half replace others."""
     rng = np.random.default_rng(seed)
     vectors = vectors[rng.permutation(len(vectors))]
@@ -179,7 +179,7 @@ def planned(vectors: Vectors, share: float, seed: int = 42) -> tuple[Contents, l
             strict=True,
         )
     ]
-    return Contents(vectors[: present + changed], present), changes
+    return ExpectedContents(vectors[: present + changed], present), changes
 
 
 def churn(
@@ -194,7 +194,7 @@ def churn(
     seed: int = 42,
 ) -> Writes:
     """Fills the store, changes `share` per cent of it in each of three ways, and asks all the time."""
-    contents, changes = planned(sample.documents, share, seed)
+    contents, changes = plan_writes(sample.documents, share, seed)
     queries = sample.queries[:ASKED]
     lock = ReadWriteLock(needed=not store.reads_while_writing)
     rows = contents.rows
@@ -257,7 +257,12 @@ def _batches(changes: Sequence[Write]) -> Iterator[Sequence[Write]]:
 
 
 def _write(
-    store: Store, lock: ReadWriteLock, contents: Contents, batch: Sequence[Write], seconds: float, write_ns: list[int]
+    store: Store,
+    lock: ReadWriteLock,
+    contents: ExpectedContents,
+    batch: Sequence[Write],
+    seconds: float,
+    write_ns: list[int],
 ) -> None:
     """Writes spread over this time, or as fast as the store takes them if it can't keep up."""
     begin, pause = clock.now(), seconds / len(batch)
@@ -279,7 +284,7 @@ def _ids(rows: Rows) -> list[str]:
 
 def churn_saved(name: str, options: dict[str, Any], saved: Path, folder: Path, share: float, **how: Any) -> Writes:
     """In a process of its own: makes the store in `folder`, and removes it again."""
-    sample = VectorSample.saved(saved)
+    sample = VectorSample.load(saved)
     store = STORES.create(name, dimensions=sample.dimensions, folder=folder, **options)
     try:
         return churn(store, sample, share, options=options, **how)

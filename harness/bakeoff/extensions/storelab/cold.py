@@ -45,24 +45,24 @@ class ColdStart(msgspec.Struct, kw_only=True, frozen=True):
 
 def cold_start(name: str, options: dict[str, Any], saved: Path, folder: Path, k: int = 10) -> ColdStart:
     """Fills a store in `folder` with a saved sample in one process, then opens it in others."""
-    query = np.array(VectorSample.saved(saved).queries[0])
+    query = np.array(VectorSample.load(saved).queries[0])
     label = STORES.get(name).label(options)
-    disk_bytes = in_own_process(_filled, name, options, saved, folder)[0]
+    disk_bytes = in_own_process(_fill, name, options, saved, folder)[0]
     files = page_cache.files_under(folder)
     said = ""
     cold, warm = [], []
     for _ in range(TIMES):
-        said = dropped(files)
-        cold.append(in_own_process(opened, name, options, folder, query, k))
+        said = drop_from_memory(files)
+        cold.append(in_own_process(open_again, name, options, folder, query, k))
     for _ in range(TIMES):
-        warm.append(in_own_process(opened, name, options, folder, query, k))
-    in_own_process(_discarded, name, options, folder, len(query))
+        warm.append(in_own_process(open_again, name, options, folder, query, k))
+    in_own_process(_discard, name, options, folder, len(query))
     return ColdStart(
         store=name, label=label, options=options, disk_bytes=disk_bytes, dropped=said, cold=cold, warm=warm
     )
 
 
-def dropped(files: list[Path]) -> str:
+def drop_from_memory(files: list[Path]) -> str:
     """Asks for the memory of these files back, and says what came of it."""
     if not files:
         return "not possible: the files are a server's"
@@ -73,9 +73,9 @@ def dropped(files: list[Path]) -> str:
     return f"posix_fadvise on {pluralise(len(files), 'file')}: {left}"
 
 
-def _filled(name: str, options: dict[str, Any], saved: Path, folder: Path) -> tuple[int | None]:
+def _fill(name: str, options: dict[str, Any], saved: Path, folder: Path) -> tuple[int | None]:
     """The size in a tuple, since a server may not say it."""
-    sample = VectorSample.saved(saved)
+    sample = VectorSample.load(saved)
     store = STORES.create(name, dimensions=sample.dimensions, folder=folder, **options)
     if not store.capabilities.persistent:
         store.discard()
@@ -88,7 +88,7 @@ def _filled(name: str, options: dict[str, Any], saved: Path, folder: Path) -> tu
     return (size,)
 
 
-def opened(name: str, options: dict[str, Any], folder: Path, query: Vectors, k: int) -> Opened:
+def open_again(name: str, options: dict[str, Any], folder: Path, query: Vectors, k: int) -> Opened:
     """In a new process; the engine's library is imported before the clock starts."""
     import importlib
 
@@ -103,7 +103,7 @@ def opened(name: str, options: dict[str, Any], folder: Path, query: Vectors, k: 
     return Opened(open_ms=open_ns / 1e6, first_ms=first_ns / 1e6, later_ms=float(np.median(later)) / 1e6)
 
 
-def _discarded(name: str, options: dict[str, Any], folder: Path, dimensions: int) -> bool:
+def _discard(name: str, options: dict[str, Any], folder: Path, dimensions: int) -> bool:
     STORES.create(name, dimensions=dimensions, folder=folder, **options).discard()
     return True
 

@@ -1,4 +1,4 @@
-"""`bakeoff sweep`, `bakeoff loadtest` and `bakeoff footprint`: stores alone, over one set of vectors."""
+"""`bakeoff sweep`, `bakeoff loadtest` and `bakeoff footprint`: measure stores over one set of vectors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def write_sheet(
     out: Path, what: str, content: object, sheet: Sheet, draw: Callable[[Path], list[str]] = lambda _folder: []
 ) -> None:
-    """All files of one result, in a folder that appears under its name only when it is complete."""
+    """Write all files of one result. The folder gets its name only once it is complete."""
     import datetime
 
     from bakeoff.core.files import write_atomic, write_folder, write_json
@@ -68,7 +68,7 @@ def load_endpoint(
     dry_run: bool,
     out: Path,
 ) -> None:
-    """Says what the test costs, then sends it; more than --max-cost is refused before anything is sent."""
+    """Print the expected cost, then run the test. Refuse a test above --max-cost before sending anything."""
     from bakeoff.calls.budget import Budget
     from bakeoff.extensions.storelab.provider_load import check_provider, estimate, load_provider, settings_of
     from bakeoff.extensions.storelab.provider_table import provider_sheet
@@ -120,19 +120,17 @@ def _provider(name: str, model: str, texts: list[str]) -> Provider:
     return PROVIDERS.create(name, **({"model": model} if model else {}), **options)
 
 
-StoreOption = Annotated[list[str] | None, typer.Option(help="A store; may be repeated. Default: faiss.")]
+StoreOption = Annotated[list[str] | None, typer.Option(help="Measure this store; repeatable. Default: faiss.")]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", help="A parameter, as ef=64 or, for one store only, faiss.index=HNSW32; may be repeated."),
+    typer.Option("--set", help="Set ef=64, or faiss.ef=64 for one store; repeatable."),
 ]
-ContenderOption = Annotated[list[str] | None, typer.Option(help="The contender whose vectors to take.")]
+ContenderOption = Annotated[list[str] | None, typer.Option(help="Use this contender's vectors.")]
 SyntheticOption = Annotated[int | None, typer.Option(min=100, help="Draw this many clustered vectors instead.")]
-DimensionsOption = Annotated[int, typer.Option(min=2, help="Of the drawn vectors.")]
-VectorsOption = Annotated[Path | None, typer.Option(help="Documents as a .npy file, one row per vector.")]
-QueriesOption = Annotated[
-    Path | None, typer.Option(help="Queries as a .npy file; default: some of the documents, held out.")
-]
-KOption = Annotated[int, typer.Option("-k", min=1, help="How many neighbours to ask for.")]
+DimensionsOption = Annotated[int, typer.Option(min=2, help="Set the dimensions of the drawn vectors.")]
+VectorsOption = Annotated[Path | None, typer.Option(help="Read documents from a .npy file, one vector per row.")]
+QueriesOption = Annotated[Path | None, typer.Option(help="Read queries from a .npy file. Default: held-out documents.")]
+KOption = Annotated[int, typer.Option("-k", min=1, help="Retrieve this many neighbours.")]
 
 
 def sweep(
@@ -140,8 +138,8 @@ def sweep(
     store: StoreOption = None,
     set_: SetOption = None,
     k: KOption = 10,
-    rounds: Annotated[int, typer.Option(min=1, max=MOST_ROUNDS, help="How often every query is asked.")] = 3,
-    target: Annotated[float, typer.Option(min=0, max=1, help="The recall to reach.")] = 0.99,
+    rounds: Annotated[int, typer.Option(min=1, max=MOST_ROUNDS, help="Repeat every query this many times.")] = 3,
+    target: Annotated[float, typer.Option(min=0, max=1, help="Set the target recall.")] = 0.99,
     contender: ContenderOption = None,
     synthetic: SyntheticOption = None,
     dimensions: DimensionsOption = 384,
@@ -149,9 +147,9 @@ def sweep(
     queries: QueriesOption = None,
     out: OutOption = Path("results"),
 ) -> None:
-    """Try build and query parameters of stores: what recall costs in time and in bytes.
+    """Sweep build and query parameters of stores: recall against time and size.
 
-    A parameter that is set several times is tried with each of these values; all others as the store suggests.
+    A parameter that is set several times takes each value in turn; the others use the store's own grid.
     """
     from bakeoff.extensions.storelab import sweep_pictures
     from bakeoff.extensions.storelab.sweep import StoreGrid
@@ -160,7 +158,7 @@ def sweep(
     from bakeoff.report.console import Bars
 
     stores = _stores(store, out)
-    given = _given(set_ or [], stores)
+    given = _parse_parameters(set_ or [], stores)
     grids = [
         StoreGrid(
             name,
@@ -189,32 +187,32 @@ def loadtest(
     set_: SetOption = None,
     k: KOption = 10,
     clients: Annotated[
-        list[int] | None, typer.Option(min=1, max=1000, help="Clients at the same time; may be repeated.")
+        list[int] | None, typer.Option(min=1, max=1000, help="Run this many concurrent clients; repeatable.")
     ] = None,
     rate: Annotated[
-        list[float] | None, typer.Option(min=0.1, max=1e6, help="Also an open loop, at this many requests per second.")
+        list[float] | None, typer.Option(min=0.1, max=1e6, help="Add an open loop at this many requests/s; repeatable.")
     ] = None,
-    seconds: Annotated[float, typer.Option(min=0.1, max=86_400, help="How long each load lasts.")] = 5.0,
+    seconds: Annotated[float, typer.Option(min=0.1, max=86_400, help="Apply each load for this long.")] = 5.0,
     writes: Annotated[
-        float, typer.Option(min=0, max=25, help="Insert, delete and update this many per cent each while searching.")
+        float, typer.Option(min=0, max=25, help="Insert, delete and update this % each during searches.")
     ] = 0.0,
-    filters: Annotated[bool, typer.Option("--filters", help="Filters that 50 to 0.01 per cent pass.")] = False,
-    tenants: Annotated[
-        int, typer.Option(min=0, max=1_000_000, help="So many tenants in one collection, each asked alone.")
-    ] = 0,
-    cold: Annotated[
-        bool, typer.Option("--cold", help="The first answer of a new process, files out of memory.")
+    filters: Annotated[
+        bool, typer.Option("--filters", help="Test filters that 50% down to 0.01% of documents pass.")
     ] = False,
-    provider: Annotated[str, typer.Option(help="Put this provider's endpoint under load, in place of a store.")] = "",
-    model: Annotated[str, typer.Option(help="Of the provider.")] = "",
+    tenants: Annotated[int, typer.Option(min=0, max=1_000_000, help="Number of tenants in one collection.")] = 0,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="Time the first answer of a new process, cold and warm.")
+    ] = False,
+    provider: Annotated[str, typer.Option(help="Load-test this provider's endpoint instead of a store.")] = "",
+    model: Annotated[str, typer.Option(help="Choose the provider's model.")] = "",
     batch: Annotated[
-        list[int] | None, typer.Option(min=1, max=10_000, help="Texts in a request; may be repeated.")
+        list[int] | None, typer.Option(min=1, max=10_000, help="Send this many texts per request; repeatable.")
     ] = None,
     words: Annotated[
-        list[int] | None, typer.Option(min=1, max=100_000, help="Words in a text; may be repeated.")
+        list[int] | None, typer.Option(min=1, max=100_000, help="Send texts of this many words; repeatable.")
     ] = None,
-    requests: Annotated[int, typer.Option(min=1, max=1_000_000, help="Requests of each setting.")] = 20,
-    documents: Annotated[int, typer.Option(min=1, help="Say what a corpus of so many texts would take.")] = 1_000_000,
+    requests: Annotated[int, typer.Option(min=1, max=1_000_000, help="Send this many requests per setting.")] = 20,
+    documents: Annotated[int, typer.Option(min=1, help="Estimate time and cost for this many texts.")] = 1_000_000,
     max_cost: MaxCost = None,
     dry_run: DryRun = False,
     contender: ContenderOption = None,
@@ -224,10 +222,10 @@ def loadtest(
     queries: QueriesOption = None,
     out: OutOption = Path("results"),
 ) -> None:
-    """Put a store under load: throughput against p95, the knee, late and dropped requests.
+    """Load-test a store: throughput against p95, the knee, late and dropped requests.
 
-    With --writes, --filters, --tenants or --cold: recall and time under these, for one store or several.
-    With --provider: throughput of an embedding endpoint by batch, requests at the same time and length of the texts.
+    With --writes, --filters, --tenants or --cold: recall and latency under that condition, for one or more stores.
+    With --provider: throughput of an embedding endpoint by batch size, concurrency and text length.
     """
     from bakeoff.extensions.storelab.conditions import ConditionSettings, conditions
     from bakeoff.extensions.storelab.loadtest import loadtest_store
@@ -242,7 +240,7 @@ def loadtest(
         )  # fmt: skip
         return
     stores = _stores(store, out)
-    given = _given(set_ or [], stores)
+    given = _parse_parameters(set_ or [], stores)
     if asked := ConditionSettings(writes=writes, filters=filters, tenants=tenants, cold=cold):
         if rate or len(clients or ()) > 1:
             raise InputError("--rate and several --clients are for searches alone", remedy="run these separately")
@@ -274,20 +272,20 @@ def footprint(
     vectors: VectorsOption = None,
     out: OutOption = Path("results"),
 ) -> None:
-    """Measure what stores need: build time, disk, memory, and an estimate for 1 M and 100 M documents."""
+    """Measure build time, disk and memory of stores, with estimates for 1 M and 100 M documents."""
     from bakeoff.extensions.storelab.footprint import footprints
     from bakeoff.extensions.storelab.tables import footprint_sheet
     from bakeoff.report.console import Bars
 
     stores = _stores(store, out)
-    given = _given(set_ or [], stores)
+    given = _parse_parameters(set_ or [], stores)
     sample = _sample(stores, lineup, contender, synthetic, dimensions, vectors, None)
     measured = footprints(sample, [(name, _single(given[name])) for name in stores], progress=Bars())
     write_sheet(out, "footprint", measured, footprint_sheet(measured))
 
 
 def _stores(names: list[str] | None, out: Path) -> list[str]:
-    """The stores that were named; a bad --out is refused before any work."""
+    """Check the store names, and --out before any work."""
     from bakeoff.search.stores import STORES
 
     check_folder(out)
@@ -297,8 +295,8 @@ def _stores(names: list[str] | None, out: Path) -> list[str]:
     return chosen
 
 
-def _given(texts: list[str], stores: list[str]) -> dict[str, dict[str, list[Any]]]:
-    """What was set for each store: `name=value` for all of them, `store.name=value` for one."""
+def _parse_parameters(texts: list[str], stores: list[str]) -> dict[str, dict[str, list[Any]]]:
+    """Parse the parameters of each store: `name=value` is for all, `store.name=value` for one."""
     from bakeoff.search.stores import STORES
 
     parameters: dict[str, dict[str, list[Any]]] = {name: {} for name in stores}
@@ -317,7 +315,7 @@ def _given(texts: list[str], stores: list[str]) -> dict[str, dict[str, list[Any]
 
 
 def _check_any(parameters: dict[str, dict[str, list[Any]]]) -> None:
-    """One store that can't run costs its own rows; where none can, that is said before any work."""
+    """Stop before any work if no store can run. If only some can't, only their rows fail."""
     from bakeoff.search.stores import STORES
 
     reasons = {}
@@ -340,7 +338,7 @@ def _sample(
     stores: list[str], lineup: Path | None, contender: list[str] | None, synthetic: int | None, dimensions: int,
     vectors: Path | None, queries: Path | None,
 ) -> VectorSample:  # fmt: skip
-    """The vectors; where a line-up's are taken, it is said which of its stores are left out."""
+    """Load the vectors. Name the line-up's stores that are not tested."""
     from bakeoff.extensions.storelab import vector_sample
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars
@@ -365,7 +363,7 @@ def _sample(
 
 
 def _check_memory(documents: int, dimensions: int) -> None:
-    """Refuses vectors that the machine can't hold, before it tries."""
+    """Refuse vectors that do not fit in memory."""
     import psutil
 
     needed, free = 4 * documents * dimensions, psutil.virtual_memory().available

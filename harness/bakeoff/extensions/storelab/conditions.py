@@ -11,7 +11,7 @@ from bakeoff_providers.errors import BakeoffError, Unavailable
 
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
-from bakeoff.extensions.storelab.churn import Writes, churn_saved, planned
+from bakeoff.extensions.storelab.churn import Writes, churn_saved, plan_writes
 from bakeoff.extensions.storelab.cold import ColdStart, cold_start
 from bakeoff.extensions.storelab.filtered import SHARES, FilterTest, filter_test_saved, possible
 from bakeoff.extensions.storelab.footprint import store_folder
@@ -63,7 +63,7 @@ def conditions(
 ) -> Conditions:
     """Every store under every condition that was asked for, each in processes of its own."""
     if asked.writes:
-        planned(sample.documents, asked.writes)  # a share that can't be is refused before anything is built
+        plan_writes(sample.documents, asked.writes)  # a share that can't be is refused before anything is built
     machine = this_machine()
     lines = Conditions(
         sample=sample.name,
@@ -74,30 +74,30 @@ def conditions(
         writes=[],
         filters=[],
         cold=[],
-        warnings=[*sample.warnings(), *_left_out(len(sample.documents), asked)],
+        warnings=[*sample.warnings(), *_list_left_out(len(sample.documents), asked)],
         machine=machine,
     )
     with scratch("conditions") as saved, progress("stores under conditions", len(stores)) as advance:
         sample.save(saved)
 
-        def written(name: str, options: dict[str, Any], folder: Path) -> Writes:
+        def measure_writes(name: str, options: dict[str, Any], folder: Path) -> Writes:
             how = {"k": k, "clients": clients, "seconds": seconds}
             return in_own_process(churn_saved, name, options, saved, folder, asked.writes, **how)
 
-        def filtered(name: str, options: dict[str, Any], folder: Path) -> FilterTest:
+        def measure_filters(name: str, options: dict[str, Any], folder: Path) -> FilterTest:
             how = {"k": k, "shares": SHARES if asked.filters else (), "tenants": asked.tenants}
             return in_own_process(filter_test_saved, name, options, saved, folder, **how)
 
-        def opened(name: str, options: dict[str, Any], folder: Path) -> ColdStart:
+        def measure_cold(name: str, options: dict[str, Any], folder: Path) -> ColdStart:
             return cold_start(name, options, saved, folder, k)
 
         for name, options in stores:
             if asked.writes:
-                lines.writes.append(_line(Writes, name, dict(options), saved, written, share=asked.writes))
+                lines.writes.append(_line(Writes, name, dict(options), saved, measure_writes, share=asked.writes))
             if asked.filters or asked.tenants:
-                lines.filters.append(_line(FilterTest, name, dict(options), saved, filtered))
+                lines.filters.append(_line(FilterTest, name, dict(options), saved, measure_filters))
             if asked.cold:
-                lines.cold.append(_line(ColdStart, name, dict(options), saved, opened))
+                lines.cold.append(_line(ColdStart, name, dict(options), saved, measure_cold))
             advance(1)
     lines.machine = after_work(machine)
     return lines
@@ -121,7 +121,7 @@ def _line(
         return kind(store=name, label=store.label(options), options=options, not_run=str(error), **more)
 
 
-def _left_out(documents: int, asked: ConditionSettings) -> list[str]:
+def _list_left_out(documents: int, asked: ConditionSettings) -> list[str]:
     if not asked.filters:
         return []
     return [

@@ -84,14 +84,16 @@ def filter_test(
     store.add(sample.ids, np.array(sample.documents), fields)
     store.build()
     queries = sample.queries[:ASKED]
-    filters = [_asked(store, "none", sample.documents, queries, [None] * len(queries), [{}] * len(fields), k)]
+    filters = [_measure_filter(store, "none", sample.documents, queries, [None] * len(queries), [{}] * len(fields), k)]
     for share in shares:
         conditions: list[Where | None] = [{_field(share): True}] * len(queries)
-        filters.append(_asked(store, f"{share:g} %", sample.documents, queries, conditions, fields, k))
+        filters.append(_measure_filter(store, f"{share:g} %", sample.documents, queries, conditions, fields, k))
     if tenants:
         drawn = np.random.default_rng(seed).integers(tenants, size=len(queries))
         conditions = [{"tenant": int(tenant)} for tenant in drawn]
-        filters.append(_asked(store, f"1 of {tenants:,} tenants", sample.documents, queries, conditions, fields, k))
+        filters.append(
+            _measure_filter(store, f"1 of {tenants:,} tenants", sample.documents, queries, conditions, fields, k)
+        )
     return FilterTest(
         store=store.name,
         label=store.label(options or {}),
@@ -101,7 +103,7 @@ def filter_test(
     )
 
 
-def _asked(
+def _measure_filter(
     store: Store,
     name: str,
     documents: Vectors,
@@ -146,7 +148,7 @@ def _field(share: float) -> str:
 
 def filter_test_saved(name: str, options: dict[str, Any], saved: Path, folder: Path, **how: Any) -> FilterTest:
     """In a process of its own: makes the store in `folder`, and removes it again."""
-    sample = VectorSample.saved(saved)
+    sample = VectorSample.load(saved)
     store = STORES.create(name, dimensions=sample.dimensions, folder=folder, **options)
     try:
         return filter_test(store, sample, options=options, **how)

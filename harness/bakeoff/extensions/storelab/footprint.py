@@ -48,7 +48,7 @@ class Measured(msgspec.Struct, kw_only=True):
     exact: bool
 
 
-class Projection(msgspec.Struct, kw_only=True):
+class SizeProjection(msgspec.Struct, kw_only=True):
     """The same for a number of documents that was not tried."""
 
     documents: int
@@ -65,7 +65,7 @@ class Footprint(msgspec.Struct, kw_only=True, frozen=True):
     label: str
     options: dict[str, Any]
     measured: list[Measured] = []
-    projections: list[Projection] = []
+    projections: list[SizeProjection] = []
     formulas: dict[str, str] = {}
     not_run: str | None = None
 
@@ -117,7 +117,7 @@ def _footprint(store: str, options: dict[str, Any], folder: Path, documents: int
 
 def _measure_saved(store: str, options: dict[str, Any], folder: Path, documents: int) -> Measured:
     """In the other process: the vectors are read there."""
-    sample = VectorSample.saved(folder)
+    sample = VectorSample.load(folder)
     vectors = np.array(sample.documents[:documents])
     return measure(store, options, vectors, np.array(sample.queries[0]), store_folder(folder))
 
@@ -183,14 +183,14 @@ def _server(store: Store) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class GrowthLine:
     """Bytes that are always there, and bytes per document."""
 
     fixed: float
     slope: float
 
     @classmethod
-    def through(cls, n1: int, bytes1: float, n2: int, bytes2: float) -> Line:
+    def through(cls, n1: int, bytes1: float, n2: int, bytes2: float) -> GrowthLine:
         """The line through two sizes; where it would fall below zero, in proportion to the larger."""
         slope = (bytes2 - bytes1) / (n2 - n1)
         fixed = bytes2 - slope * n2
@@ -204,13 +204,15 @@ class Line:
         return f"{self.fixed / 1e6:.1f} MB + {self.slope:.0f} bytes · n"
 
 
-def project(small: Measured, large: Measured, sizes: Sequence[int] = SIZES) -> tuple[dict[str, str], list[Projection]]:
+def project(
+    small: Measured, large: Measured, sizes: Sequence[int] = SIZES
+) -> tuple[dict[str, str], list[SizeProjection]]:
     """Bytes grow along the line through the two sizes; a graph's time by n · log n, an exact store's by n."""
     disk = None
     if small.disk_bytes is not None and large.disk_bytes is not None:
-        disk = Line.through(small.documents, small.disk_bytes, large.documents, large.disk_bytes)
-    memory = Line.through(small.documents, _memory(small), large.documents, _memory(large))
-    size_model = Line.through(small.documents, small.size_model_bytes, large.documents, large.size_model_bytes)
+        disk = GrowthLine.through(small.documents, small.disk_bytes, large.documents, large.disk_bytes)
+    memory = GrowthLine.through(small.documents, _memory(small), large.documents, _memory(large))
+    size_model = GrowthLine.through(small.documents, small.size_model_bytes, large.documents, large.size_model_bytes)
     growth = (lambda n: float(n)) if large.exact else (lambda n: n * math.log2(max(n, 2)))
     rate = (large.add_seconds + large.build_seconds) / growth(large.documents)
     formulas = {
@@ -220,7 +222,7 @@ def project(small: Measured, large: Measured, sizes: Sequence[int] = SIZES) -> t
         "size_model": large.formula,
     }
     projections = [
-        Projection(
+        SizeProjection(
             documents=documents,
             build_seconds=rate * growth(documents),
             disk_bytes=None if disk is None else disk.at(documents),

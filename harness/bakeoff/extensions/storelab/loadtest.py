@@ -56,7 +56,7 @@ LIMIT = 0.8  # of what the client manages with a store that does nothing
 LATE_SHARE = 0.05  # late requests to a store that does nothing, beyond which the client is the limit
 
 
-class Level(msgspec.Struct, kw_only=True, frozen=True):
+class LoadLevel(msgspec.Struct, kw_only=True, frozen=True):
     """One number of clients or one rate. `limited` says that the client, not the store, was measured."""
 
     loop: str
@@ -83,7 +83,7 @@ class LoadTest(msgspec.Struct, kw_only=True):
     documents: int
     dimensions: int
     k: int
-    levels: list[Level]
+    levels: list[LoadLevel]
     knee: int | None
     sentences: list[str]
     warnings: list[str]
@@ -108,11 +108,11 @@ def level_of(
     *,
     client_limit: float = 0.0,
     limited: bool = False,
-) -> Level:
+) -> LoadLevel:
     """All clients' samples together: a mean of percentiles would be no percentile."""
     samples = _samples(answers)
     errors: Counter[str] = sum((client.errors for client in answers), Counter())
-    return Level(
+    return LoadLevel(
         loop=loop,
         clients=clients,
         seconds=seconds,
@@ -146,7 +146,7 @@ def loadtest(
     search, nothing = _searching(store, sample, k), _searching(null, sample, k)
     for request in range(10):
         search(request)
-    levels: list[Level] = []
+    levels: list[LoadLevel] = []
     raw: list[list[int]] = []
     with progress(f"load test of {store.name}", len(clients) + len(rates)) as advance:
         for count in clients:
@@ -207,13 +207,13 @@ def _searching(store: Store, sample: VectorSample, k: int) -> Search:
     return search
 
 
-def knee(levels: Sequence[Level]) -> Level | None:
+def knee(levels: Sequence[LoadLevel]) -> LoadLevel | None:
     """Where throughput divided by p95 is highest: beyond it, waiting grows faster than what gets done."""
     curve = [level for level in levels if level.loop == "closed" and level.latency.p95]
     return max(curve, key=lambda level: level.throughput / (level.latency.p95 or 1.0), default=None)
 
 
-def sentences(levels: Sequence[Level]) -> list[str]:
+def sentences(levels: Sequence[LoadLevel]) -> list[str]:
     """The knee, what came too late, what failed, and whether the store was measured at all."""
     lines = []
     if best := knee(levels):
@@ -243,5 +243,5 @@ def sentences(levels: Sequence[Level]) -> list[str]:
     return lines
 
 
-def _clients(level: Level) -> str:
+def _clients(level: LoadLevel) -> str:
     return "1 client" if level.clients == 1 else f"{level.clients} clients"

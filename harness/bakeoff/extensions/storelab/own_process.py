@@ -21,7 +21,7 @@ def in_own_process(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) 
         try:
             problem: str
             answer: T | None
-            problem, answer = pool.submit(_caught, work, *arguments, **named).result()
+            problem, answer = pool.submit(_catch, work, *arguments, **named).result()
         except BrokenProcessPool:
             raise Unavailable("its process ended without an answer") from None
     if answer is None:
@@ -29,7 +29,7 @@ def in_own_process(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) 
     return answer
 
 
-def _caught(work: Callable[..., Any], *arguments: Any, **named: Any) -> tuple[str, Any]:
+def _catch(work: Callable[..., Any], *arguments: Any, **named: Any) -> tuple[str, Any]:
     """In the other process; errors go back as text, since not every exception can be pickled."""
     try:
         return "", work(*arguments, **named)

@@ -45,7 +45,7 @@ class Setting(msgspec.Struct, frozen=True):
     words: int
 
 
-class Level(msgspec.Struct, kw_only=True, frozen=True):
+class ProviderLevel(msgspec.Struct, kw_only=True, frozen=True):
     """One setting: what came back, how fast, and what was refused on the way (`too_many` counts answers of 429)."""
 
     setting: Setting
@@ -62,7 +62,7 @@ class Level(msgspec.Struct, kw_only=True, frozen=True):
     stopped: str | None = None
 
 
-class Projection(msgspec.Struct, kw_only=True, frozen=True):
+class CorpusProjection(msgspec.Struct, kw_only=True, frozen=True):
     """What a corpus would take at the fastest setting for texts of this length."""
 
     words: int
@@ -79,9 +79,9 @@ class ProviderLoad(msgspec.Struct, kw_only=True):
     provider: str
     model: str
     local: bool
-    levels: list[Level]
+    levels: list[ProviderLevel]
     knees: list[Setting]
-    projections: list[Projection]
+    projections: list[CorpusProjection]
     spent_usd: float | None
     sentences: list[str]
     machine: Machine
@@ -95,7 +95,7 @@ class PlannedLoad(msgspec.Struct, frozen=True):
     usd: float | None
 
 
-def drawn_texts(count: int, words: int, seed: int) -> list[str]:
+def draw_texts(count: int, words: int, seed: int) -> list[str]:
     """Texts of this many words, the first one a number that no other text has."""
     rng = np.random.default_rng(seed)
     picked = rng.integers(len(WORDS), size=(count, max(words - 1, 0)))
@@ -111,7 +111,7 @@ def estimate(provider: Provider, settings: Sequence[Setting], requests: int) -> 
     """Tokens by the length of texts as they will be drawn."""
     prompt = provider.card.prompt(Role.DOCUMENT)
     tokens = sum(
-        requests * estimate_tokens(drawn_texts(setting.batch, setting.words, 0), prompt) for setting in settings
+        requests * estimate_tokens(draw_texts(setting.batch, setting.words, 0), prompt) for setting in settings
     )
     known = provider.local or provider.card.price is not None
     return PlannedLoad(requests * len(settings), tokens, price_of(tokens, provider.card) if known else None)
@@ -140,8 +140,8 @@ def load_provider(
     stopping.resume()
     sender = _Sender(provider, Calls(policy or RetryPolicy(), budget))
     provider.ready()
-    sender.send(drawn_texts(1, 5, 1))
-    levels: list[Level] = []
+    sender.send(draw_texts(1, 5, 1))
+    levels: list[ProviderLevel] = []
     with progress(f"load test of {provider.card.name}", len(settings)) as advance:
         for number, setting in enumerate(settings):
             levels.append(sender.level(setting, requests, first_seed=1000 * (number + 1)))
@@ -187,7 +187,7 @@ class _Sender:
         self.tokens += account.usage.tokens
         return account.usage.tokens, got.nanoseconds, account.usage.retries
 
-    def level(self, setting: Setting, requests: int, first_seed: int) -> Level:
+    def level(self, setting: Setting, requests: int, first_seed: int) -> ProviderLevel:
         """`clients` threads share the requests; after the first that fails for good, the rest is not sent."""
         refused: Counter[str] = Counter()
         problems: list[str] = []
@@ -197,7 +197,7 @@ class _Sender:
         def client(_: int) -> None:
             while not problems and (number := next(numbers)) < requests:
                 try:
-                    answers.append(self.send(drawn_texts(setting.batch, setting.words, first_seed + number), refused))
+                    answers.append(self.send(draw_texts(setting.batch, setting.words, first_seed + number), refused))
                 except BakeoffError as error:
                     self.out_of_budget |= isinstance(error, BudgetReached)
                     problems.append(str(error))
@@ -208,7 +208,7 @@ class _Sender:
 
         seconds = clock.time_call(all_clients)[1] / 1e9
         tokens, texts = sum(answer[0] for answer in answers), setting.batch * len(answers)
-        return Level(
+        return ProviderLevel(
             setting=setting,
             requests=len(answers),
             texts=texts,
@@ -224,7 +224,7 @@ class _Sender:
         )
 
 
-def knee(levels: Sequence[Level], words: int) -> Level | None:
+def knee(levels: Sequence[ProviderLevel], words: int) -> ProviderLevel | None:
     """How many requests at a time: where texts per second divided by the time of a request is highest.
 
     For texts of this length, in the batches that were fastest; by p95 where there are requests enough for it, by p50
@@ -241,7 +241,7 @@ def knee(levels: Sequence[Level], words: int) -> Level | None:
     )
 
 
-def _fastest(levels: Sequence[Level]) -> list[Level]:
+def _fastest(levels: Sequence[ProviderLevel]) -> list[ProviderLevel]:
     """The most texts per second, for each length."""
     whole = [level for level in levels if not level.stopped and level.texts]
     lengths = sorted({level.setting.words for level in whole})
@@ -251,10 +251,10 @@ def _fastest(levels: Sequence[Level]) -> list[Level]:
     ]
 
 
-def _projection(level: Level, provider: Provider, documents: int) -> Projection:
+def _projection(level: ProviderLevel, provider: Provider, documents: int) -> CorpusProjection:
     tokens = level.tokens / level.texts * documents
     known = provider.local or provider.card.price is not None
-    return Projection(
+    return CorpusProjection(
         words=level.setting.words,
         documents=documents,
         setting=level.setting,
@@ -264,7 +264,7 @@ def _projection(level: Level, provider: Provider, documents: int) -> Projection:
     )
 
 
-def sentences(levels: Sequence[Level], knees: Sequence[Level], wanted: int) -> list[str]:
+def sentences(levels: Sequence[ProviderLevel], knees: Sequence[ProviderLevel], wanted: int) -> list[str]:
     """The knees, the first setting that was refused for being too many, and what was not tried."""
     lines = [
         f"{level.setting.words} words: the knee is at {setting_words(level.setting)}, "

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bakeoff.extensions.storelab.provider_load import Level, ProviderLoad, setting_words
-from bakeoff.extensions.storelab.tables import Sheet, Table, machine_line, number, timing_doubts
+from bakeoff.extensions.storelab.provider_load import ProviderLevel, ProviderLoad, setting_words
+from bakeoff.extensions.storelab.tables import Sheet, SheetTable, machine_line, number, timing_doubts
 
 
 def provider_sheet(load: ProviderLoad) -> Sheet:
@@ -41,7 +41,7 @@ def provider_sheet(load: ProviderLoad) -> Sheet:
     return Sheet(
         title=f"Load test of {load.provider} {load.model}",
         sentences=[*load.sentences, *timing_doubts(load.machine)],
-        tables=[Table(heads, rows, range(10), keys=3), Table(corpus_heads, corpus, range(1, 6))],
+        tables=[SheetTable(heads, rows, range(10), keys=3), SheetTable(corpus_heads, corpus, range(1, 6))],
         remarks=[
             "Times are those of answered requests alone; throughput counts waits and requests that were sent again.",
             "The second table extends the fastest setting in proportion: nothing of that size was sent.",
@@ -52,7 +52,7 @@ def provider_sheet(load: ProviderLoad) -> Sheet:
     )
 
 
-def _remark(level: Level, load: ProviderLoad) -> str:
+def _remark(level: ProviderLevel, load: ProviderLoad) -> str:
     if level.stopped:
         return "stopped"
     return "knee" if level.setting in load.knees else ""

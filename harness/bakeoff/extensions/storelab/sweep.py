@@ -27,7 +27,7 @@ from bakeoff.search.stores.scratch import scratch
 from bakeoff.statistics.pareto import pareto_front
 
 
-class Point(msgspec.Struct, kw_only=True, frozen=True):
+class SweepPoint(msgspec.Struct, kw_only=True, frozen=True):
     """One setting. It is on a front when no other has as much recall for less."""
 
     store: str
@@ -49,7 +49,7 @@ class Point(msgspec.Struct, kw_only=True, frozen=True):
         return ", ".join(f"{name} = {value}" for name, value in self.query.items())
 
 
-def mark_fronts(points: Sequence[Point]) -> list[Point]:
+def mark_fronts(points: Sequence[SweepPoint]) -> list[SweepPoint]:
     """The same points, each with the fronts that it is on."""
     fastest, smallest = _front(points, _time_first), _front(points, _size_first)
     return [
@@ -58,32 +58,32 @@ def mark_fronts(points: Sequence[Point]) -> list[Point]:
     ]
 
 
-def _front(points: Sequence[Point], cost: Callable[[Point], tuple[float, float] | None]) -> set[int]:
+def _front(points: Sequence[SweepPoint], cost: Callable[[SweepPoint], tuple[float, float] | None]) -> set[int]:
     """The places of those that nothing beats; one whose cost is not known is on no front."""
     known = {place: price for place, point in enumerate(points) if (price := cost(point)) is not None}
     places = list(known)
     return {places[at] for at in pareto_front([(price, points[place].recall) for place, price in known.items()])}
 
 
-def _time_first(point: Point) -> tuple[float, float] | None:
+def _time_first(point: SweepPoint) -> tuple[float, float] | None:
     """Equal in time: the smaller one."""
     return None if point.latency.p50 is None else (point.latency.p50, point.index_bytes or np.inf)
 
 
-def _size_first(point: Point) -> tuple[float, float] | None:
+def _size_first(point: SweepPoint) -> tuple[float, float] | None:
     """Equal in size, as all query settings of one index are: the faster one."""
     return None if point.index_bytes is None else (point.index_bytes, point.latency.p50 or np.inf)
 
 
-def _milliseconds(point: Point) -> float | None:
+def _milliseconds(point: SweepPoint) -> float | None:
     return point.latency.p50
 
 
-def _bytes(point: Point) -> float | None:
+def _bytes(point: SweepPoint) -> float | None:
     return point.index_bytes
 
 
-def sentences(points: Sequence[Point], target: float, k: int) -> list[str]:
+def sentences(points: Sequence[SweepPoint], target: float, k: int) -> list[str]:
     """What to set, for each index that has something to set; then the fastest and the smallest of all."""
     lines = []
     for label in dict.fromkeys(point.label for point in points if point.query):
@@ -107,15 +107,15 @@ def sentences(points: Sequence[Point], target: float, k: int) -> list[str]:
     return lines
 
 
-def _first(point: Point) -> float:
+def _first(point: SweepPoint) -> float:
     return float(next(iter(point.query.values())))
 
 
-def _ms(point: Point) -> str:
+def _ms(point: SweepPoint) -> str:
     return "unknown" if point.latency.p50 is None else f"{point.latency.p50:.3f} ms"
 
 
-def _mb(point: Point) -> str:
+def _mb(point: SweepPoint) -> str:
     return "unknown" if point.index_bytes is None else f"{point.index_bytes / 1e6:.1f} MB"
 
 
@@ -143,7 +143,7 @@ class Sweep(msgspec.Struct, kw_only=True):
     k: int
     rounds: int
     target: float
-    points: list[Point]
+    points: list[SweepPoint]
     pruned: int
     not_run: dict[str, str]
     sentences: list[str]
@@ -163,7 +163,7 @@ def sweep(
     """Builds every build setting once and measures it under every query setting that can still win."""
     machine = this_machine()
     nearest = brute_force.nearest(sample.queries, sample.documents, k)
-    points: list[Point] = []
+    points: list[SweepPoint] = []
     not_run: dict[str, str] = {}
     pruned = 0
     plan = []
@@ -216,7 +216,7 @@ def _builds(store_grid: StoreGrid, sample: VectorSample) -> list[dict[str, Any]]
 
 def _measure(
     store_grid: StoreGrid, build: dict[str, Any], sample: VectorSample, k: int, rounds: int, nearest: Nearest
-) -> tuple[list[Point], int]:
+) -> tuple[list[SweepPoint], int]:
     with (
         scratch("sweep") as folder,
         _discarding(STORES.create(store_grid.store, dimensions=sample.dimensions, folder=folder, **build)) as store,
@@ -224,7 +224,7 @@ def _measure(
         _, added = time_call(partial(store.add, sample.ids, sample.documents))
         _, built = time_call(store.build)
         size, size_model = store.size_bytes(), store.size_model().bytes(len(sample.documents))
-        points: list[Point] = []
+        points: list[SweepPoint] = []
         pruned = 0
         for query in _settings(store, store_grid):
             if any(_no_cheaper(query, point) for point in points if point.recall == 1):
@@ -233,7 +233,7 @@ def _measure(
             store.tune(**query)
             recall, samples = _search_all(store, sample, k, rounds, nearest)
             points.append(
-                Point(
+                SweepPoint(
                     store=store_grid.store,
                     label=store.label(build),
                     build=build,
@@ -268,7 +268,7 @@ def _settings(store: Store, store_grid: StoreGrid) -> Iterator[dict[str, Any]]:
         yield dict(zip(grid, values, strict=True))
 
 
-def _no_cheaper(query: Mapping[str, Any], point: Point) -> bool:
+def _no_cheaper(query: Mapping[str, Any], point: SweepPoint) -> bool:
     """Whether every parameter asks for at least as much work as a setting that already missed nothing."""
     return all(query[name] >= point.query[name] for name in query)
 

@@ -15,7 +15,7 @@ from bakeoff.extensions.storelab.cold import LATER, TIMES, ColdStart, median
 from bakeoff.extensions.storelab.conditions import Conditions
 from bakeoff.extensions.storelab.filtered import FilterTest
 from bakeoff.extensions.storelab.footprint import Footprints
-from bakeoff.extensions.storelab.loadtest import Level, LoadTest
+from bakeoff.extensions.storelab.loadtest import LoadLevel, LoadTest
 from bakeoff.extensions.storelab.sweep import Sweep
 from bakeoff.report.matrix import DOUBT
 from bakeoff.report.words import words
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 YES = "●"
 
 
-class Table(msgspec.Struct, frozen=True):
+class SheetTable(msgspec.Struct, frozen=True):
     """Heads and rows; the columns with these numbers hold figures and are set to the right.
 
     The first `keys` columns say what a row is: they are repeated where a screen is too narrow for all columns.
@@ -43,7 +43,7 @@ class Sheet(msgspec.Struct, kw_only=True, frozen=True):
 
     title: str
     sentences: list[str] = []
-    tables: list[Table] = []
+    tables: list[SheetTable] = []
     remarks: list[str] = []
 
 
@@ -71,7 +71,7 @@ def sweep_sheet(sweep: Sweep) -> Sheet:
     return Sheet(
         title=f"Sweep: {sweep.sample}, {sweep.queries} queries × {sweep.rounds}, top {sweep.k}",
         sentences=[*sweep.sentences, *timing_doubts(sweep.machine)],
-        tables=[Table(heads, rows, range(2, 7), keys=2)],
+        tables=[SheetTable(heads, rows, range(2, 7), keys=2)],
         remarks=[
             f"{YES} on the front: nothing else has as much recall for less time (fastest) or fewer bytes (smallest).",
             f"{beaten} settings are dominated and not shown; {sweep.pruned} were not tried, since a cheaper setting of "
@@ -109,7 +109,7 @@ def loadtest_sheet(load: LoadTest) -> Sheet:
     return Sheet(
         title=f"Load test of {load.label}: {load.sample}, top {load.k}",
         sentences=[*load.sentences, *timing_doubts(load.machine)],
-        tables=[Table(heads, rows, range(1, 12), keys=3)],
+        tables=[SheetTable(heads, rows, range(1, 12), keys=3)],
         remarks=[
             "Closed: each client asks again when it has its answer. Open: requests fall due at random times of the "
             "rate, and time counts from then.",
@@ -168,7 +168,10 @@ def footprint_sheet(footprints: Footprints) -> Sheet:
     return Sheet(
         title=f"Footprint: {footprints.sample}",
         sentences=timing_doubts(footprints.machine),
-        tables=[Table(heads, rows, range(1, 9), keys=2), Table(projected_heads, projected_rows, range(1, 6), keys=2)],
+        tables=[
+            SheetTable(heads, rows, range(1, 9), keys=2),
+            SheetTable(projected_heads, projected_rows, range(1, 6), keys=2),
+        ],
         remarks=[
             "Memory is what this process grew by; server is all of a server's processes. The second table extends the "
             f"line through both sizes, with n documents of d = {footprints.dimensions} dimensions: an estimate.",
@@ -214,7 +217,7 @@ def _stem(name: str) -> str:
     return name.rpartition(".")[0]
 
 
-def _remark(level: Level, knee: int | None) -> str:
+def _remark(level: LoadLevel, knee: int | None) -> str:
     if level.limited:
         return "client limit"
     return "knee" if level.loop == "closed" and level.clients == knee else ""
@@ -284,7 +287,7 @@ def conditions_sheet(measured: Conditions) -> Sheet:
     )
 
 
-def _writes_table(lines: list[Writes], k: int) -> Table:
+def _writes_table(lines: list[Writes], k: int) -> SheetTable:
     heads = ["store", "when", "documents", f"recall@{k}", "lowest", "stale", "p50 ms", "p95 ms", "n"]
     rows = [
         [
@@ -301,7 +304,7 @@ def _writes_table(lines: list[Writes], k: int) -> Table:
         for line in lines
         for phase in line.phases
     ]
-    return Table(heads, rows, range(2, len(heads)), keys=2)
+    return SheetTable(heads, rows, range(2, len(heads)), keys=2)
 
 
 def _writes_sentence(line: Writes) -> str:
@@ -332,7 +335,7 @@ def _writes_remarks(measured: Conditions) -> list[str]:
     return remarks
 
 
-def _filters_table(lines: list[FilterTest], k: int) -> Table:
+def _filters_table(lines: list[FilterTest], k: int) -> SheetTable:
     heads = ["store", "filter", "passing", f"recall@{k}", "full", "p50 ms", "p95 ms", "n", "filters itself"]
     rows = [
         [
@@ -349,10 +352,10 @@ def _filters_table(lines: list[FilterTest], k: int) -> Table:
         for line in lines
         for filtered in line.filters
     ]
-    return Table(heads, rows, range(2, 8), keys=2)
+    return SheetTable(heads, rows, range(2, 8), keys=2)
 
 
-def _cold_table(lines: list[ColdStart]) -> Table:
+def _cold_table(lines: list[ColdStart]) -> SheetTable:
     heads = ["store", "disk MB", "cold: open ms", "first ms", "both ms", "warm: open ms", "first ms", "both ms",
              "later ms"]  # fmt: skip
     rows = []
@@ -364,4 +367,4 @@ def _cold_table(lines: list[ColdStart]) -> Table:
             opened, first = median(openings, "open_ms"), median(openings, "first_ms")
             cells += [f"{opened:.1f}", f"{first:.1f}", f"{opened + first:.1f}"]
         rows.append([*cells, f"{median(line.warm, 'later_ms'):.2f}"])
-    return Table(heads, rows, range(1, len(heads)))
+    return SheetTable(heads, rows, range(1, len(heads)))

@@ -52,7 +52,7 @@ class VectorSample:
         np.save(folder / "queries.npy", self.queries)
 
     @classmethod
-    def saved(cls, folder: Path) -> VectorSample:
+    def load(cls, folder: Path) -> VectorSample:
         """What `save` wrote, mapped: several processes share the memory."""
         arrays = (np.load(folder / f"{part}.npy", mmap_mode="r") for part in ("documents", "queries"))
         return cls("", *arrays)
@@ -74,10 +74,10 @@ def synthetic(documents: int, dimensions: int, queries: int = HELD_OUT, seed: in
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((max(2, round(documents**0.5)), dimensions), dtype=np.float32)
     name = f"{documents} × {dimensions} clustered, seed {seed}"
-    return VectorSample(name, clustered(documents, centres, rng), clustered(queries, centres, rng))
+    return VectorSample(name, draw_clustered(documents, centres, rng), draw_clustered(queries, centres, rng))
 
 
-def clustered(rows: int, centres: Vectors, rng: np.random.Generator) -> Vectors:
+def draw_clustered(rows: int, centres: Vectors, rng: np.random.Generator) -> Vectors:
     """Unit vectors near centres that are drawn for them; block by block, so that a large set fits into memory."""
     vectors = np.empty((rows, centres.shape[1]), dtype=np.float32)
     for start in range(0, rows, 65_536):

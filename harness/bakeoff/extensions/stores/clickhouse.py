@@ -34,14 +34,14 @@ _open = contextlib.ExitStack()
 _connection: Any = None
 
 
-class Table:
+class ClickHouseTable:
     """A table in a folder: made there, or attached where the folder holds one. The engine ends with its last table."""
 
     def __init__(self, folder: Path, definition: str) -> None:
         _enter()
         self.name = "t" + uuid.uuid4().hex
         try:
-            disk = quoted(f"{folder.resolve()}/")
+            disk = quote(f"{folder.resolve()}/")
             known = next(folder.glob("store/*/*-*"), None)
             how, number = ("attach", known.name) if known else ("create", str(uuid.uuid4()))
             self.run(
@@ -75,14 +75,14 @@ class Table:
             _leave()
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A text in a statement."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\0", "\\0") + "'"
 
 
 def array(texts: list[str]) -> str:
     """Texts in a statement."""
-    return f"[{', '.join(map(quoted, texts))}]"
+    return f"[{', '.join(map(quote, texts))}]"
 
 
 def _enter() -> None:
@@ -157,7 +157,7 @@ class ClickHouse(Store):
             f"'hnsw', 'cosineDistance', {int(dimensions)}, '{quantization}', {int(m)}, {int(ef_construction)})"
             " granularity 100000000"
         )
-        self._table = Table(
+        self._table = ClickHouseTable(
             folder,
             f"(id String, tokens Array(String), embedding Array(Float32){graph if index == 'hnsw' else ''})"
             " engine = MergeTree order by id",
@@ -241,13 +241,13 @@ class ClickHouse(Store):
 
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
         if filters or self.index == "none":
-            return self._compared(vector, k, filters)
+            return self._compare(vector, k, filters)
         limit = int(k) + min(self._hidden, int(k))
         hits = self._answer(vector, limit, "", f"hnsw_candidate_list_size_for_search = {max(int(self.ef), limit)}")
         hits = Hits(hits.ids[:k], hits.scores[:k])
-        return hits if len(hits.ids) >= min(k, self._rows) else self._compared(vector, k, ())
+        return hits if len(hits.ids) >= min(k, self._rows) else self._compare(vector, k, ())
 
-    def _compared(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
+    def _compare(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
         """With everything that passes."""
         passing = " and ".join(f"hasAny(tokens, {array(condition.tokens())})" for condition in filters)
         return self._answer(vector, k, f"where {passing}" if passing else "", "query_plan_try_use_vector_search = 0")

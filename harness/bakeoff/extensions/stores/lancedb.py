@@ -98,7 +98,7 @@ class LanceDB(HybridStore):
             ]
         )
         self._table = lancedb.connect(folder).create_table("documents", schema=self._schema, exist_ok=True)
-        self._covered = self._all_indexed()
+        self._covered = self._is_indexed()
 
     @classmethod
     def quantise(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -148,7 +148,7 @@ class LanceDB(HybridStore):
 
     def _delete(self, ids: list[str]) -> None:
         for start in range(0, len(ids), 1000):
-            self._table.delete(f"id in ({', '.join(map(quoted, ids[start : start + 1000]))})")
+            self._table.delete(f"id in ({', '.join(map(quote, ids[start : start + 1000]))})")
 
     def build(self) -> None:
         """Indexes the vectors, the fields and the words; rows that come later are compared one by one."""
@@ -164,9 +164,9 @@ class LanceDB(HybridStore):
             "vector", config=config(distance_type=self._metric, num_partitions=self.partitions, **graph)
         )
         self._table.create_index("tokens", config=index.LabelList())
-        self._covered = self._all_indexed()
+        self._covered = self._is_indexed()
 
-    def _all_indexed(self) -> bool:
+    def _is_indexed(self) -> bool:
         stats = self._table.index_stats("vector_idx")
         return stats is not None and stats.num_unindexed_rows == 0
 
@@ -247,11 +247,11 @@ class LanceDB(HybridStore):
 
 def _clauses(filters: Sequence[Condition]) -> str:
     return " and ".join(
-        f"array_has_any(tokens, [{', '.join(map(quoted, condition.tokens()))}])" for condition in filters
+        f"array_has_any(tokens, [{', '.join(map(quote, condition.tokens()))}])" for condition in filters
     )
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A literal of its filter language."""
     return "'" + text.replace("'", "''") + "'"
 

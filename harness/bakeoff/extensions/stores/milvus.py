@@ -303,9 +303,9 @@ def _hits(hits: Sequence[Any]) -> Hits:
 
 def _passing(filters: Sequence[Condition]) -> str:
     return " and ".join(
-        f"array_contains_any(tokens, [{', '.join(map(_quoted, condition.tokens()))}])" for condition in filters
+        f"array_contains_any(tokens, [{', '.join(map(_quote, condition.tokens()))}])" for condition in filters
     )
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

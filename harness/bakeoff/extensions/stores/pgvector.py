@@ -19,7 +19,7 @@ from bakeoff_providers.needs import Needs
 from bakeoff_providers.registry import nearest
 
 from bakeoff.core.filters import Condition, Metadata, Scalar
-from bakeoff.extensions.stores.pgvector_connection import connected
+from bakeoff.extensions.stores.pgvector_connection import connect
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores import servers
 from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, graph_bytes
@@ -35,7 +35,7 @@ FULL, HALF = 2000, 4000  # dimensions that an index takes as 32-bit and as 16-bi
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class VectorColumn:
     """A column of vectors. `indexed` may be a smaller type: beyond 2,000 dimensions an index takes 16-bit numbers."""
 
     type: ColumnType
@@ -45,7 +45,7 @@ class Column:
     width: float  # bytes per component
 
     @classmethod
-    def of(cls, type: ColumnType, dimensions: int, *, index: str) -> Column:
+    def of(cls, type: ColumnType, dimensions: int, *, index: str) -> VectorColumn:
         """The column that an option names."""
         if index != "none" and type != "bit" and dimensions > HALF:
             raise InputError(f"pgvector indexes up to {HALF} dimensions, not {dimensions}", remedy='use index = "none"')
@@ -53,7 +53,7 @@ class Column:
         return cls(type, dimensions, indexed, "<~>" if type == "bit" else "<=>", WIDTHS[type])
 
     @property
-    def declared(self) -> str:
+    def declaration(self) -> str:
         """As `create table` has it."""
         return f"{self.type}({int(self.dimensions)})"
 
@@ -157,7 +157,7 @@ class Words:
         ordered = f"select id from {self.table} order by {distance} limit {limit}"
         return f"select id, row_number() over () as score from ({ordered}) ordered"
 
-    def fused(self, distance: str, k: int, pool: int, passing: str) -> str:
+    def fuse(self, distance: str, k: int, pool: int, passing: str) -> str:
         """One statement: both rankings, each place as 1 / (60 + place), summed."""
         where = f" where {passing}" if passing else ""
         return (
@@ -222,7 +222,7 @@ class PgVector(HybridStore):
             raise InputError(f"pgvector has no index {index!r}", remedy=nearest(index, list(INDEXES)))
         if index == "diskann" and type != "vector":
             raise InputError(f"vectorscale has no index over {type}", remedy='use type = "vector", or index = "hnsw"')
-        self._column = Column.of(type, dimensions, index=index)
+        self._column = VectorColumn.of(type, dimensions, index=index)
         self.index, self.m, self.ef_construction, self.lists = index, m, ef_construction, lists
         self.ef_search, self.probes = ef_search, probes
         self._table = collection_name(folder)
@@ -245,7 +245,7 @@ class PgVector(HybridStore):
                 note_made(folder, self.name, address, URL)
             cursor.execute(
                 f"create table if not exists {self._table} (id text primary key,"
-                f" metadata jsonb not null, embedding {self._column.declared} not null"
+                f" metadata jsonb not null, embedding {self._column.declaration} not null"
                 f"{self._words.columns if self._words else ''})"
             )
             cursor.execute(
@@ -286,7 +286,7 @@ class PgVector(HybridStore):
             from pgvector.psycopg import register_vector
 
             try:
-                connection = connected(self.url, lambda: getattr(self._local, "seconds", servers.ANSWER))
+                connection = connect(self.url, lambda: getattr(self._local, "seconds", servers.ANSWER))
                 for extension in self._extensions:
                     connection.execute(f"create extension if not exists {extension}")
             except psycopg.Error as error:
@@ -413,7 +413,7 @@ class PgVector(HybridStore):
         assert self._words is not None
         passing, values = _passing(filters)
         value, text = self._column.value(vector), text.replace("\0", " ")
-        statement = self._words.fused(self._column.distance, k, max(k, POOL), passing)
+        statement = self._words.fuse(self._column.distance, k, max(k, POOL), passing)
         rows = self._connection.execute(statement, (value, *values, value, text, *values)).fetchall()
         return Hits([row[0] for row in rows], [float(row[1]) for row in rows])
 
@@ -509,12 +509,12 @@ class ExistingPgVector(ExistingIndex):
         if not address:
             raise Unavailable(f"{URL} is not set")
         try:
-            self._connection = connected(address, lambda: servers.SCAN)
+            self._connection = connect(address, lambda: servers.SCAN)
         except psycopg.OperationalError as error:
             raise Unavailable(f"pgvector: {str(error).splitlines()[0]}") from None
         self._connection.execute("set session characteristics as transaction read only")
         register_vector(self._connection)
-        self._table = sql.Identifier(*self._chosen_table().split("."))
+        self._table = sql.Identifier(*self._choose_table().split("."))
         column, *keys = self.id.split(".")
         steps = [sql.SQL("->>") if last else sql.SQL("->") for last in [False] * (len(keys) - 1) + [True] * bool(keys)]
         parts = [sql.SQL("{}{}").format(step, sql.Literal(key)) for step, key in zip(steps, keys, strict=True)]
@@ -557,7 +557,7 @@ class ExistingPgVector(ExistingIndex):
     def _one(self, query: str) -> Any:
         return self._connection.execute(self._text(query)).fetchone()
 
-    def _chosen_table(self) -> str:
+    def _choose_table(self) -> str:
         rows = self._connection.execute(
             "select distinct table_schema, table_name from information_schema.columns where udt_name = 'vector'"
         ).fetchall()
@@ -565,7 +565,7 @@ class ExistingPgVector(ExistingIndex):
         return choose_name(self.collection, names, "table with vectors", "collection")
 
     def _vector_column(self) -> str:
-        table = self._chosen_table().rpartition(".")[2]
+        table = self._choose_table().rpartition(".")[2]
         rows = self._connection.execute(
             "select column_name from information_schema.columns where udt_name = 'vector' and table_name = %s", (table,)
         ).fetchall()

@@ -17,7 +17,7 @@ from bakeoff.search.stores import servers
 GONE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 
 
-def connected(address: str, seconds: Callable[[], float | None]) -> Any:
+def connect(address: str, seconds: Callable[[], float | None]) -> Any:
     """A connection that is given up where an answer takes longer than `seconds` says, if it says a number.
 
     PostgreSQL's own statement_timeout does not help where the server itself hangs, and psycopg waits for ever.
@@ -31,7 +31,7 @@ def connected(address: str, seconds: Callable[[], float | None]) -> Any:
         if (limit := seconds()) is None:
             return waits(work, *how, **named)
         try:
-            return waits(_limited(work, limit), *how, **named)
+            return waits(_limit(work, limit), *how, **named)
         except DeadlineTimeout as error:
             connection.close()
             raise psycopg.OperationalError(f"no answer: {error}") from None
@@ -40,7 +40,7 @@ def connected(address: str, seconds: Callable[[], float | None]) -> Any:
     return connection
 
 
-def _limited(work: Generator[Any, Any, Any], seconds: float) -> Generator[Any, Any, Any]:
+def _limit(work: Generator[Any, Any, Any], seconds: float) -> Generator[Any, Any, Any]:
     """The same work; psycopg looks in ten times a second, whether or not something came."""
     until = time.monotonic() + seconds
     try:

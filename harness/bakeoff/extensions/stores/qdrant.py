@@ -46,7 +46,7 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class QdrantRow:
     """One point; words where the collection has them."""
 
     point: str
@@ -55,10 +55,10 @@ class Row:
     words: Words | None = None
 
 
-class Engine(Protocol):
+class QdrantEngine(Protocol):
     """What both interfaces can do, with the same signatures."""
 
-    def upsert(self, rows: Sequence[Row]) -> None:
+    def upsert(self, rows: Sequence[QdrantRow]) -> None:
         """Points with their vectors and payloads."""
 
     def delete(self, points: list[str]) -> None:
@@ -115,11 +115,11 @@ class Edge:
         self.shard = q.EdgeShard.create(str(path), config)
         self.shard.update(q.UpdateOperation.create_field_index("tokens", q.PayloadSchemaType.Keyword))
 
-    def upsert(self, rows: Sequence[Row]) -> None:
+    def upsert(self, rows: Sequence[QdrantRow]) -> None:
         """Points with their vectors and payloads."""
         q = self._q
 
-        def vectors(row: Row) -> Any:
+        def vectors(row: QdrantRow) -> Any:
             return row.vector if row.words is None else {"": row.vector, WORDS: q.SparseVector(*row.words)}
 
         points = [q.Point(row.point, vectors(row), row.payload) for row in rows]
@@ -176,7 +176,7 @@ class Edge:
         self.shard.close()
 
 
-class Server:
+class QdrantServer:
     """A collection on a server."""
 
     def __init__(self, url: str, name: str, collection: Collection, before: Callable[[], None]) -> None:
@@ -221,10 +221,10 @@ class Server:
         if not self._memory:
             self._client.create_payload_index(name, "tokens", models.PayloadSchemaType.KEYWORD, wait=True)
 
-    def upsert(self, rows: Sequence[Row]) -> None:
+    def upsert(self, rows: Sequence[QdrantRow]) -> None:
         """Points with their vectors and payloads."""
 
-        def vectors(row: Row) -> Any:
+        def vectors(row: QdrantRow) -> Any:
             return row.vector if row.words is None else {"": row.vector, WORDS: self._sparse(row.words)}
 
         points = [self._models.PointStruct(id=row.point, vector=vectors(row), payload=row.payload) for row in rows]
@@ -338,12 +338,12 @@ class Qdrant(HybridStore):
         self.m, self.ef = m, ef
         self._words = WordWeights() if search == "hybrid" else None
         collection = Collection(dimensions, m, ef_construction, quantization, words=self._words is not None)
-        self._engine: Engine
+        self._engine: QdrantEngine
         if self._url:
             from qdrant_client.http.exceptions import ApiException, ResponseHandlingException
 
             self.failures = (ApiException, ResponseHandlingException)
-            self._engine = Server(self._url, collection_name(folder), collection, self._note_made)
+            self._engine = QdrantServer(self._url, collection_name(folder), collection, self._note_made)
         else:
             self._engine = Edge(folder / "shard", collection)
 
@@ -391,7 +391,7 @@ class Qdrant(HybridStore):
                 words = self._words.of_documents(texts[part])
             batch = zip(ids[part], vectors[part].tolist(), metadata[part], words, strict=True)
             self._engine.upsert(
-                [Row(str(key(i)), vector, {"id": i, "tokens": tokens(m)}, w) for i, vector, m, w in batch]
+                [QdrantRow(str(key(i)), vector, {"id": i, "tokens": tokens(m)}, w) for i, vector, m, w in batch]
             )
 
     def _delete(self, ids: list[str]) -> None:
@@ -440,7 +440,7 @@ class Qdrant(HybridStore):
 
     def discard(self) -> None:
         """A server forgets the collection."""
-        if isinstance(self._engine, Server):
+        if isinstance(self._engine, QdrantServer):
             self._engine.drop()
             note_dropped(self.folder)
         self.close()
@@ -463,14 +463,14 @@ class WordWeights:
 
     def of_documents(self, texts: Sequence[str]) -> list[tuple[list[int], list[float]]]:
         """Numbers of stems, and how much each counts."""
-        return [self._weighted(Counter(words)) for words in self._words(texts)]
+        return [self._weigh(Counter(words)) for words in self._words(texts)]
 
     def of_query(self, text: str) -> tuple[list[int], list[float]]:
         """Each stem once."""
         stems = sorted({_number(word) for word in self._words([text])[0]})
         return stems, [1.0] * len(stems)
 
-    def _weighted(self, counts: Counter[str]) -> tuple[list[int], list[float]]:
+    def _weigh(self, counts: Counter[str]) -> tuple[list[int], list[float]]:
         length = 1 - self.B + self.B * counts.total() / self.AVERAGE
         weights: dict[int, float] = {}
         for word, count in counts.items():

@@ -76,7 +76,7 @@ class SqliteVec(Store):
         exact = self.type == "float"
         return Capabilities(exact=exact, filters=True, persistent=True, updates=True, in_process=True)
 
-    def _coded(self, vector: Vectors) -> bytes:
+    def _encode(self, vector: Vectors) -> bytes:
         match self.type:
             case "int8":
                 return int8_codes(vector).tobytes()
@@ -117,7 +117,7 @@ class SqliteVec(Store):
             connection.executemany("insert into documents values (?, ?)", zip(numbers, ids, strict=True))
             connection.executemany(
                 f"insert into vectors (rowid, embedding) values (?, {self._value})",
-                ((number, self._coded(vector)) for number, vector in zip(numbers, vectors, strict=True)),
+                ((number, self._encode(vector)) for number, vector in zip(numbers, vectors, strict=True)),
             )
             connection.executemany(
                 "insert into tokens values (?, ?)",
@@ -156,7 +156,7 @@ class SqliteVec(Store):
             self._connection.execute(
                 f"with nearest as materialized ({nearest})"
                 " select id, distance from nearest join documents using (number)",
-                (self._coded(vector), *values),
+                (self._encode(vector), *values),
             )
         )
         if self.type == "bit":
@@ -215,12 +215,12 @@ class ExistingSqliteVec(ExistingIndex):
         self.vector = choose_name(self.vector, list(columns), "vector column", "vector")
         self._compare_by(columns[self.vector])
         other, _, column = self.id.rpartition(".")
-        self._join = f" join {_quoted(other)} on {_quoted(other)}.rowid = nearest.number" if other else ""
-        self._id = f"{_quoted(other)}.{_quoted(column)}" if other else f"nearest.{_quoted(column)}"
-        self._own = "" if other or column == "rowid" else f", {_quoted(column)}"
+        self._join = f" join {_quote(other)} on {_quote(other)}.rowid = nearest.number" if other else ""
+        self._id = f"{_quote(other)}.{_quote(column)}" if other else f"nearest.{_quote(column)}"
+        self._own = "" if other or column == "rowid" else f", {_quote(column)}"
         if not other and column == "rowid":
             self._id = "nearest.number"
-        row = self._rows(f"select count(*), max(vec_length({_quoted(self.vector)})) from {_quoted(self._table)}")[0]
+        row = self._rows(f"select count(*), max(vec_length({_quote(self.vector)})) from {_quote(self._table)}")[0]
         self.entries, self.dimensions = int(row[0]), int(row[1] or 0)
 
     @classmethod
@@ -231,8 +231,8 @@ class ExistingSqliteVec(ExistingIndex):
     def search(self, vector: Vectors, k: int) -> Hits:
         """By the table's own distance, as an application asks."""
         nearest = (
-            f"select rowid as number, distance{self._own} from {_quoted(self._table)}"
-            f" where {_quoted(self.vector)} match ? and k = {min(int(k), MOST)}"
+            f"select rowid as number, distance{self._own} from {_quote(self._table)}"
+            f" where {_quote(self.vector)} match ? and k = {min(int(k), MOST)}"
         )
         rows = self._rows(
             f"with nearest as materialized ({nearest}) select {self._id}, distance from nearest{self._join}",
@@ -246,8 +246,8 @@ class ExistingSqliteVec(ExistingIndex):
         while True:
             after = "" if last is None else f" where rowid > {int(last)}"
             part = (
-                f"select rowid as number, vec_to_json({_quoted(self.vector)}) as v{self._own}"
-                f" from {_quoted(self._table)}{after} order by rowid limit {int(size)}"
+                f"select rowid as number, vec_to_json({_quote(self.vector)}) as v{self._own}"
+                f" from {_quote(self._table)}{after} order by rowid limit {int(size)}"
             )
             columns = f"select number, {self._id}, v from nearest{self._join} order by 1"
             rows = self._rows(f"with nearest as materialized ({part}) {columns}")
@@ -274,7 +274,7 @@ class ExistingSqliteVec(ExistingIndex):
         return {name: metric[1].lower() if metric else "l2" for name, metric in named.items()}
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     if '"' in name:
         raise InputError(f"{name!r} is no name of a table or column")
     return f'"{name}"'

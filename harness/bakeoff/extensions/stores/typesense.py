@@ -52,7 +52,7 @@ class Typesense(Store):
         )
         self._name = collection_name(folder)
         with self._failures_as_unavailable():
-            if not self._known():
+            if not self._exists():
                 note_made(folder, self.name, self._url, URL)
                 self._ask("POST", "/collections", json={"name": self._name, "fields": self._fields()})
 
@@ -62,7 +62,7 @@ class Typesense(Store):
         basic = super().needs(**options)
         return basic if options.get("url") else replace(basic, server=URL)
 
-    def _known(self) -> bool:
+    def _exists(self) -> bool:
         collections = msgspec.json.decode(self._ask("GET", "/collections"))
         return any(collection["name"] == self._name for collection in collections)
 

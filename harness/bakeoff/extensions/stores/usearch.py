@@ -69,7 +69,7 @@ class USearch(NumberedStore):
         """By its type of numbers."""
         return {**options, "dtype": TYPES[precision]}
 
-    def _coded(self, vectors: Vectors) -> NDArray[Any]:
+    def _encode(self, vectors: Vectors) -> NDArray[Any]:
         match self.dtype:
             case "i8":
                 return int8_codes(vectors)
@@ -84,7 +84,7 @@ class USearch(NumberedStore):
         self._index.expansion_search = self.ef
 
     def _insert(self, labels: Labels, vectors: Vectors) -> None:
-        self._index.add(labels.astype(np.uint64), self._coded(vectors), threads=1)
+        self._index.add(labels.astype(np.uint64), self._encode(vectors), threads=1)
 
     def _remove(self, labels: Labels) -> None:
         if len(labels):
@@ -97,7 +97,7 @@ class USearch(NumberedStore):
     def _nearest(self, vector: Vectors, k: int) -> Neighbours:
         """A graph with holes may find fewer than there are; then all are compared."""
         k = min(k, len(self._ids))
-        matches = self._index.search(self._coded(vector), k, threads=1)
+        matches = self._index.search(self._encode(vector), k, threads=1)
         if len(matches.keys) < k:
             return self._scan(vector, k, np.flatnonzero(self._ids.mask(())))
         bits = self.dtype == "b1"

@@ -1,4 +1,4 @@
-"""`bakeoff vectors` and `bakeoff embed`: vectors from and to files, and those of a line-up, all or one shard."""
+"""`bakeoff vectors` imports and exports vectors; `bakeoff embed` embeds one shard of a corpus."""
 
 from __future__ import annotations
 
@@ -27,23 +27,21 @@ from bakeoff.cli.streams import echo
 if TYPE_CHECKING:
     from bakeoff.embedding.cache import Space
 
-vectors = typer.Typer(help="Vectors from and to Parquet, Lance, .npy and FAISS files.", no_args_is_help=True)
+vectors = typer.Typer(help="Import or export Parquet, Lance, .npy and FAISS files.", no_args_is_help=True)
 
-ContenderOption = Annotated[
-    str | None, typer.Option(help="Whose: a label, provider or model; needed where several have vectors.")
-]
-RoleOption = Annotated[Literal["document", "query"], typer.Option(help="Vectors of the documents, or of the queries.")]
+ContenderOption = Annotated[str | None, typer.Option(help="Choose a contender by label, provider or model.")]
+RoleOption = Annotated[Literal["document", "query"], typer.Option(help="Take document vectors or query vectors.")]
 
 
 @vectors.command()
 def export(
-    out: Annotated[Path, typer.Argument(help="The file: .parquet, .lance, .npy or .faiss.")],
+    out: Annotated[Path, typer.Argument(help="Write to a .parquet, .lance, .npy or .faiss file.")],
     lineup: LineupOption = None,
     contender: ContenderOption = None,
     role: RoleOption = "document",
     force: Force = False,
 ) -> None:
-    """Write a contender's cached vectors with ids and text hashes; asks for nothing."""
+    """Write a contender's cached vectors with ids and text hashes; send no requests."""
     from bakeoff_providers.base import Role
     from bakeoff_providers.errors import InputError
 
@@ -58,7 +56,7 @@ def export(
     file = vector_file(out)
     if out.suffix == ".lance" and out.is_dir():
         if not force:
-            raise InputError("exists already", file=out, remedy="--force writes over it")
+            raise InputError("exists already", file=out, remedy="--force overwrites it")
         check_folder(out.parent)
     else:
         check_file(out, force=force)
@@ -72,19 +70,19 @@ def export(
 
 @vectors.command(name="import")
 def import_(
-    file: Annotated[Path, typer.Argument(help="The file: .parquet, .lance, .npy or .faiss.")],
+    file: Annotated[Path, typer.Argument(help="Read a .parquet, .lance, .npy or .faiss file.")],
     lineup: LineupOption = None,
     contender: ContenderOption = None,
     role: RoleOption = "document",
     column: ColumnOption = None,
     partial: Annotated[
-        bool, typer.Option("--partial", help="Take what the file and the task share, though each may have more.")
+        bool, typer.Option("--partial", help="Import the ids that file and task share; ignore others.")
     ] = False,
     trust_ids: Annotated[
-        bool, typer.Option("--trust-ids", help="Go by ids alone, where the file has no texts and no hashes.")
+        bool, typer.Option("--trust-ids", help="Match by id alone if the file has no texts or hashes.")
     ] = False,
 ) -> None:
-    """Put vectors that exist into the cache, checked against the texts of the task: a run does not ask for them."""
+    """Import existing vectors into the cache, checked against the task's texts, so that a run need not embed them."""
     from bakeoff_providers.base import Role
 
     from bakeoff.core.paths import vectors_folder
@@ -107,15 +105,15 @@ def import_(
 
 
 def embed(
-    out: Annotated[str, typer.Option(help="A folder that all jobs see, or a URL such as s3://bucket/shards.")],
+    out: Annotated[str, typer.Option(help="Write to a shared folder or a URL (s3://bucket/shards).")],
     lineup: LineupArgument = None,
-    shard: Annotated[str, typer.Option(help="Which part of how many, as 3/64; the first is 1/64.")] = "1/1",
+    shard: Annotated[str, typer.Option(help="Embed this part of how many, from 1/64 to 64/64.")] = "1/1",
     contender: ContendersOption = None,
-    queries: Annotated[bool, typer.Option("--queries", help="The queries' vectors, too.")] = False,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="An option of the task, as k=5.")] = None,
+    queries: Annotated[bool, typer.Option("--queries", help="Embed the queries too.")] = False,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Set a task option, as k=5.")] = None,
     max_cost: MaxCost = None,
 ) -> None:
-    """Embed one shard of the documents, for `bakeoff run --vectors`; started again, it goes on where it stopped."""
+    """Embed one shard of the documents for `bakeoff run --vectors`. A restarted job continues where it stopped."""
     from pathlib import Path
 
     from bakeoff.core.progress import showing
@@ -137,13 +135,13 @@ def embed(
     settings = Settings(cache=folder, max_cost=max_cost, progress=bars, notice=warn)
     failed = False
 
-    def saved(space: Space) -> None:
+    def send(space: Space) -> None:
         if shared.remote:
             space.end_shard()
             shared.send(space.folder)
 
     for one in chosen.per_task():
-        for done in embed_shard(one, number, settings, queries=queries, saved=saved):
+        for done in embed_shard(one, number, settings, queries=queries, saved=send):
             failed |= bool(done.failed)
             said = done.failed or f"{done.texts} texts, {done.asked} of them asked for now"
             echo(f"shard {number}, {', '.join(done.labels)}: {said}", err=bool(done.failed))

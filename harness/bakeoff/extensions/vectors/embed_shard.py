@@ -68,7 +68,7 @@ def _embed_shard(
         for contenders in sharing.values():
             labels = tuple(contender.label for contender in contenders)
             try:
-                done.append(_embedded(contenders[0], labels, embeddings, shard, queries=queries, saved=saved))
+                done.append(_embed_row(contenders[0], labels, embeddings, shard, queries=queries, saved=saved))
             except Exception as error:  # one that fails costs its own vectors only
                 done.append(Embedded(labels, failed=reason_of(error)))
     finally:
@@ -76,7 +76,7 @@ def _embed_shard(
     return done
 
 
-def _embedded(
+def _embed_row(
     contender: EmbeddingRow,
     labels: tuple[str, ...],
     embeddings: Embeddings,

@@ -16,7 +16,7 @@ from bakeoff.core.id_rows import IdRows
 from bakeoff.core.progress import steps
 from bakeoff.embedding.cache import Space
 from bakeoff.embedding.corpus_chunks import ChunkTexts, in_blocks
-from bakeoff.extensions.vectors.files import Block, Contents, VectorFile
+from bakeoff.extensions.vectors.files import FileContents, VectorBlock, VectorFile
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.settings import Settings
@@ -49,7 +49,7 @@ class Texts:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedVectors:
     """What an import did: vectors that are new in the cache, those that were there, texts without one in the file."""
 
     written: int
@@ -110,28 +110,30 @@ def export_vectors(texts: Texts, file: VectorFile) -> int:
             remedy="make them first: bakeoff run, or bakeoff embed",
         )
 
-    def blocks() -> Iterator[Block]:
+    def blocks() -> Iterator[VectorBlock]:
         with steps("vectors written", len(keys)) as advance:
             for first in range(0, len(keys), ROWS):
                 part = slice(first, first + ROWS)
                 tokens = space.tokens_of(places[part])
-                yield Block(list(texts.ids[part]), keys[part], tokens, space.take(places[part]))
+                yield VectorBlock(list(texts.ids[part]), keys[part], tokens, space.take(places[part]))
                 advance(len(keys[part]))
 
     file.write(space.identity, space.dimensions or 0, blocks(), len(keys))
     return len(keys)
 
 
-def import_vectors(texts: Texts, file: VectorFile, *, partial: bool = False, trust_ids: bool = False) -> Imported:
+def import_vectors(
+    texts: Texts, file: VectorFile, *, partial: bool = False, trust_ids: bool = False
+) -> ImportedVectors:
     """Checks everything first, then writes: a file that is wrong anywhere leaves the cache as it was."""
     contents, keys = file.contents(), texts.keys()
     _check_identity(contents, texts, file)
-    chunk_of, lacking = _matched(contents, texts, keys, file, partial=partial, trust_ids=trust_ids)
+    chunk_of, lacking = _match(contents, texts, keys, file, partial=partial, trust_ids=trust_ids)
     contents = replace(contents, keys=None)  # they are those of the texts
     present = _check_vectors(texts, keys, chunk_of, file)
     texts.space.check_writable(len(contents.ids), contents.dimensions)
     written = 0
-    for first, vectors in _numbered(file, "vectors written", len(contents.ids)):
+    for first, vectors in _number_blocks(file, "vectors written", len(contents.ids)):
         chunks = chunk_of[first : first + len(vectors)]
         rows = np.flatnonzero(chunks >= 0)
         _, once = np.unique(keys[chunks[rows]], axis=0, return_index=True)  # equal texts share a vector
@@ -141,10 +143,10 @@ def import_vectors(texts: Texts, file: VectorFile, *, partial: bool = False, tru
             paid = np.zeros(len(vectors), np.float32) if contents.tokens is None else contents.tokens[first:]
             texts.space.append(keys[chunks[rows]], np.asarray(paid[rows], dtype="<f4"), vectors[rows])
             written += len(rows)
-    return Imported(written, present, lacking)
+    return ImportedVectors(written, present, lacking)
 
 
-def _check_identity(contents: Contents, texts: Texts, file: VectorFile) -> None:
+def _check_identity(contents: FileContents, texts: Texts, file: VectorFile) -> None:
     """A file that says what made it must say the same as the contender; every file must have its dimensions."""
     space = texts.space
     if contents.identity is not None and dict(contents.identity) != space.identity:
@@ -164,12 +166,12 @@ def _check_identity(contents: Contents, texts: Texts, file: VectorFile) -> None:
         raise file.wrong("holds no vectors")
 
 
-def _matched(
-    contents: Contents, texts: Texts, keys: Keys, file: VectorFile, *, partial: bool, trust_ids: bool
+def _match(
+    contents: FileContents, texts: Texts, keys: Keys, file: VectorFile, *, partial: bool, trust_ids: bool
 ) -> tuple[NDArray[np.int64], int]:
     """For each row of the file which text it is, −1 for none; and how many texts have no row."""
     if IdRows(contents.ids).has_repeats():
-        raise _repeated(contents.ids, file)
+        raise _repetition_error(contents.ids, file)
     chunk_of, known = np.full(len(contents.ids), -1, dtype=np.int64), IdRows(texts.ids)
     for first in range(0, len(chunk_of), ROWS):
         rows, chunks = known.matches(contents.ids[first : first + ROWS])
@@ -199,14 +201,14 @@ def _matched(
     return chunk_of, len(texts.ids) - int(np.count_nonzero(chunk_of >= 0))
 
 
-def _repeated(ids: Sequence[str], file: VectorFile) -> InputError:
+def _repetition_error(ids: Sequence[str], file: VectorFile) -> InputError:
     seen: dict[str, int] = {}
     row, name = next((row, name) for row, name in enumerate(ids) if seen.setdefault(name, row) != row)
     return file.wrong(f"id {name!r} is that of row {seen[name] + 1}, too", row, "keep one of them")
 
 
 def _check_texts(
-    contents: Contents, keys: Keys, chunk_of: NDArray[np.int64], file: VectorFile, *, partial: bool
+    contents: FileContents, keys: Keys, chunk_of: NDArray[np.int64], file: VectorFile, *, partial: bool
 ) -> None:
     """A vector of another text is an error, or left out where only what is shared is wanted."""
     assert contents.keys is not None
@@ -228,7 +230,7 @@ def _check_texts(
 def _check_vectors(texts: Texts, keys: Keys, chunk_of: NDArray[np.int64], file: VectorFile) -> int:
     """Finite, not zero, as many as ids, and like those that are cached; how many of them are."""
     present, count, space = 0, 0, texts.space
-    for first, vectors in _numbered(file, "vectors checked", len(chunk_of)):
+    for first, vectors in _number_blocks(file, "vectors checked", len(chunk_of)):
         count += len(vectors)
         for problem, bad in (
             ("has NaN or infinity in its vector", ~np.isfinite(vectors).all(axis=1)),
@@ -251,7 +253,7 @@ def _check_vectors(texts: Texts, keys: Keys, chunk_of: NDArray[np.int64], file: 
     return present
 
 
-def _numbered(file: VectorFile, label: str, total: int) -> Iterator[tuple[int, NDArray[np.float32]]]:
+def _number_blocks(file: VectorFile, label: str, total: int) -> Iterator[tuple[int, NDArray[np.float32]]]:
     first = 0
     with steps(label, total) as advance:
         for vectors in file.vectors():

@@ -123,7 +123,7 @@ def choose_name(name: str, names: Sequence[str], what: str, place: str) -> str:
 
 
 EXISTING: Registry[ExistingIndex] = Registry(
-    "index that exists",
+    "existing index",
     "bakeoff.existing",
     {
         "chroma": "bakeoff.search.stores.chroma:ExistingChroma",

@@ -6,13 +6,11 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-M = Annotated[
-    int, "links that a node of the graph has to others: more find better and take more memory", Meta(ge=1, le=1024)
-]
-EfConstruction = Annotated[int, "candidates looked at while the graph is built: more find better and build slower"]
-Ef = Annotated[int, "candidates that a search of the graph looks at: more find better and take longer"]
+M = Annotated[int, "links per node of the graph; higher = better recall, more memory", Meta(ge=1, le=1024)]
+EfConstruction = Annotated[int, "candidates considered while building; higher = better recall, slower build"]
+Ef = Annotated[int, "candidates per search of the graph; higher = better recall, slower search"]
 Lists = Annotated[int, "lists that the vectors are divided into"]
-Probes = Annotated[int, "lists that a search looks into: more find better and take longer"]
+Probes = Annotated[int, "lists probed per search; higher = better recall, slower search"]
 KFactor = Annotated[
     float, "candidates per wanted document that a refining index compares exactly", Meta(ge=1, le=10_000)
 ]

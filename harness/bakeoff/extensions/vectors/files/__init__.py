@@ -28,7 +28,7 @@ ID, TEXT, TEXT_HASH, TOKENS, VECTOR = "id", "text", "text_hash", "tokens", "vect
 COLUMNS = (ID, TEXT, TEXT_HASH, TOKENS, VECTOR)
 
 
-class Block(NamedTuple):
+class VectorBlock(NamedTuple):
     """Consecutive rows on their way into a file."""
 
     ids: list[str]
@@ -38,7 +38,7 @@ class Block(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class FileContents:
     """What a file says of its rows besides the vectors; None where it says nothing."""
 
     ids: Sequence[str]
@@ -62,7 +62,7 @@ class VectorFile(Plugin, ABC):
         self.columns = {column: columns.get(column, column) for column in COLUMNS}
 
     @abstractmethod
-    def contents(self) -> Contents:
+    def contents(self) -> FileContents:
         """Everything but the vectors."""
 
     @abstractmethod
@@ -70,7 +70,7 @@ class VectorFile(Plugin, ABC):
         """All rows in the file's order, some thousands at a time, as float32."""
 
     @abstractmethod
-    def write(self, identity: Identity, dimensions: int, blocks: Iterable[Block], rows: int) -> None:
+    def write(self, identity: Identity, dimensions: int, blocks: Iterable[VectorBlock], rows: int) -> None:
         """A new file, whole or not at all."""
 
     def wrong(self, problem: str, row: int | None = None, remedy: str = "") -> InputError:

@@ -21,9 +21,9 @@ from bakeoff.extensions.vectors.files import (
     TEXT_HASH,
     TOKENS,
     VECTOR,
-    Block,
-    Contents,
+    FileContents,
     PackedIds,
+    VectorBlock,
     VectorFile,
     as_float32,
     hex_of,
@@ -46,7 +46,7 @@ def schema(identity: Identity, dimensions: int) -> Any:
     return pa.schema(columns, metadata={IDENTITY: msgspec.json.encode(dict(identity))})
 
 
-def tables(blocks: Iterable[Block], shape: Any) -> Iterator[Any]:
+def tables(blocks: Iterable[VectorBlock], shape: Any) -> Iterator[Any]:
     """Blocks as record batches of that shape."""
     import pyarrow as pa
 
@@ -71,14 +71,14 @@ class ArrowFile(VectorFile):
     def _batches(self, columns: list[str]) -> Iterator[Any]:
         raise NotImplementedError
 
-    def contents(self) -> Contents:
+    def contents(self) -> FileContents:
         """Ids, and the hash or the text of each row where there is one."""
         try:
             return self._contents()
         except UnicodeDecodeError as error:
             raise self.wrong(f"is damaged ({error})") from None
 
-    def _contents(self) -> Contents:
+    def _contents(self) -> FileContents:
         shape = self._schema()
         names = set(shape.names)
         for needed in (ID, VECTOR):
@@ -88,7 +88,7 @@ class ArrowFile(VectorFile):
                     remedy=f"its columns: {', '.join(shape.names)}; name it with --column {needed}=…",
                 )
         wanted = [self.columns[name] for name in (ID, TEXT, TEXT_HASH, TOKENS) if self.columns[name] in names]
-        hashed, tokens_known = self._hashed_by(wanted), self.columns[TOKENS] in wanted
+        hashed, tokens_known = self._find_hash_column(wanted), self.columns[TOKENS] in wanted
         ids, keys, tokens = PackedIds(), bytearray(), bytearray()
         with steps(f"{self.path.name}: ids read", self._count()) as advance:
             for batch in self._batches(wanted):
@@ -103,7 +103,7 @@ class ArrowFile(VectorFile):
                 ids.extend(map(str, named))
                 advance(len(named))
         stored = (shape.metadata or {}).get(IDENTITY)
-        return Contents(
+        return FileContents(
             ids,
             self._dimensions(),
             keys_from(memoryview(keys)) if keys else None,
@@ -111,7 +111,7 @@ class ArrowFile(VectorFile):
             self._identity(stored) if stored else None,
         )
 
-    def _hashed_by(self, wanted: list[str]) -> str | None:
+    def _find_hash_column(self, wanted: list[str]) -> str | None:
         """The column that says which text a row is of: its hash, or else itself."""
         return next((name for name in (TEXT_HASH, TEXT) if self.columns[name] in wanted), None)
 
@@ -136,7 +136,7 @@ class ArrowFile(VectorFile):
             column = batch.column(0)
             if column.null_count:
                 raise self.wrong("has no vector", first + column.is_null().to_pylist().index(True))
-            lengths = np.array([width] * len(column)) if _fixed(column.type) else column.value_lengths().to_numpy()
+            lengths = np.array([width] * len(column)) if _is_fixed(column.type) else column.value_lengths().to_numpy()
             if len(odd := np.flatnonzero(lengths != width)):
                 row = int(odd[0])
                 raise self.wrong(f"has {int(lengths[row])} numbers, the first row has {width}", first + row)
@@ -150,11 +150,11 @@ class ArrowFile(VectorFile):
         import pyarrow as pa
 
         kind = self._schema().field(self.columns[VECTOR]).type
-        if not (_fixed(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        if not (_is_fixed(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)):
             raise self.wrong(f"column {self.columns[VECTOR]!r} holds {kind}, not lists of numbers")
         if not pa.types.is_floating(kind.value_type):
             raise self.wrong(f"column {self.columns[VECTOR]!r} holds {kind.value_type}, not floating numbers")
-        if _fixed(kind):
+        if _is_fixed(kind):
             return int(kind.list_size)
         for batch in self._batches([self.columns[VECTOR]]):
             if len(batch):
@@ -162,7 +162,7 @@ class ArrowFile(VectorFile):
         return 0
 
 
-def _fixed(kind: Any) -> bool:
+def _is_fixed(kind: Any) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_fixed_size_list(kind))
@@ -209,7 +209,7 @@ class Lance(ArrowFile):
         except Exception as error:
             raise self.wrong(f"is damaged ({_first_line(error)})") from None
 
-    def write(self, identity: Identity, dimensions: int, blocks: Iterable[Block], rows: int) -> None:  # noqa: ARG002
+    def write(self, identity: Identity, dimensions: int, blocks: Iterable[VectorBlock], rows: int) -> None:  # noqa: ARG002
         """Written under another name first: a folder that is there is replaced by a whole one."""
         import lancedb
         import pyarrow as pa
@@ -267,7 +267,7 @@ class Parquet(ArrowFile):
         except (pa.ArrowException, OSError) as error:
             raise self.wrong(f"is damaged ({error})") from None
 
-    def write(self, identity: Identity, dimensions: int, blocks: Iterable[Block], rows: int) -> None:  # noqa: ARG002
+    def write(self, identity: Identity, dimensions: int, blocks: Iterable[VectorBlock], rows: int) -> None:  # noqa: ARG002
         """Not compressed: vectors are noise to a compressor."""
         import pyarrow.parquet as pq
 

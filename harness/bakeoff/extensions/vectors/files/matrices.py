@@ -17,9 +17,9 @@ from bakeoff.calls.key_index import Keys, keys_from, keys_of
 from bakeoff.core.files import read_json_lines
 from bakeoff.core.hashing import Identity
 from bakeoff.extensions.vectors.files import (
-    Block,
-    Contents,
+    FileContents,
     PackedIds,
+    VectorBlock,
     VectorFile,
     as_float32,
     hex_of,
@@ -45,7 +45,7 @@ def sidecar_of(path: Path) -> Path:
     return path.with_suffix(SUFFIX)
 
 
-def lines(identity: Identity, block: Block | None) -> bytes:
+def lines(identity: Identity, block: VectorBlock | None) -> bytes:
     """The identity's line, or those of a block."""
     if block is None:
         return msgspec.json.encode(_Line(identity=dict(identity))) + b"\n"
@@ -53,7 +53,7 @@ def lines(identity: Identity, block: Block | None) -> bytes:
     return b"".join(msgspec.json.encode(_Line(id=name, text_hash=key, tokens=paid)) + b"\n" for name, key, paid in rows)
 
 
-def read_sidecar(file: VectorFile, rows: int, dimensions: int) -> Contents:
+def read_sidecar(file: VectorFile, rows: int, dimensions: int) -> FileContents:
     """Ids with hashes or texts, as many as there are vectors; a line may be an id alone."""
     path = sidecar_of(file.path)
     if not path.is_file():
@@ -80,7 +80,7 @@ def read_sidecar(file: VectorFile, rows: int, dimensions: int) -> Contents:
     if len(known.ids) != rows:
         count = len(known.ids)
         raise InputError(f"{count} ids for {rows} vectors", file=path, remedy="one line per row, in their order")
-    return Contents(known.ids, dimensions, known.keys(), np.frombuffer(known.tokens, dtype=np.float32), identity)
+    return FileContents(known.ids, dimensions, known.keys(), np.frombuffer(known.tokens, dtype=np.float32), identity)
 
 
 class _Rows:
@@ -118,7 +118,7 @@ class _Rows:
         return keys_from(memoryview(raw)) if raw else None
 
 
-def write_sidecar(part: Path, identity: Identity, blocks: Iterable[Block]) -> Iterable[Block]:
+def write_sidecar(part: Path, identity: Identity, blocks: Iterable[VectorBlock]) -> Iterable[VectorBlock]:
     """Passes the blocks on, and writes their lines on the way."""
     with part.open("wb") as out:
         out.write(lines(identity, None))
@@ -141,7 +141,7 @@ class Npy(VectorFile):
             raise self.wrong(f"holds {matrix.dtype} of shape {matrix.shape}, not a matrix of floating numbers")
         return matrix
 
-    def contents(self) -> Contents:
+    def contents(self) -> FileContents:
         """From the file beside it."""
         matrix = self._matrix()
         return read_sidecar(self, *matrix.shape)
@@ -152,7 +152,7 @@ class Npy(VectorFile):
         for first in range(0, len(matrix), _ROWS):
             yield as_float32(self, np.asarray(matrix[first : first + _ROWS]), first)
 
-    def write(self, identity: Identity, dimensions: int, blocks: Iterable[Block], rows: int) -> None:
+    def write(self, identity: Identity, dimensions: int, blocks: Iterable[VectorBlock], rows: int) -> None:
         """Both files; the ids get their name last."""
         with replacing(sidecar_of(self.path)) as ids, replacing(self.path) as part:
             matrix = np.lib.format.open_memmap(part, mode="w+", dtype="<f4", shape=(rows, dimensions))
@@ -201,7 +201,7 @@ class FaissFile(VectorFile):
             )
         return index
 
-    def contents(self) -> Contents:
+    def contents(self) -> FileContents:
         """From the file beside it."""
         index = self._index()
         return read_sidecar(self, int(index.ntotal), int(index.d))
@@ -212,7 +212,7 @@ class FaissFile(VectorFile):
         for first in range(0, int(index.ntotal), _ROWS):
             yield np.asarray(index.reconstruct_n(first, min(_ROWS, int(index.ntotal) - first)), dtype=np.float32)
 
-    def write(self, identity: Identity, dimensions: int, blocks: Iterable[Block], rows: int) -> None:
+    def write(self, identity: Identity, dimensions: int, blocks: Iterable[VectorBlock], rows: int) -> None:
         """Inner product, flat: the only index that keeps every bit."""
         import faiss
 

@@ -10,7 +10,7 @@ from bakeoff.statistics.design import (
     queries_for_width,
     residual_variance,
 )
-from bakeoff.statistics.guarded import guarded_differences
+from bakeoff.statistics.guarded import guard_differences
 from scipy import stats
 
 
@@ -82,7 +82,7 @@ def test_the_width_that_is_planned_is_that_of_the_guarded_interval() -> None:
     rng = np.random.default_rng(1)
     scores = np.full((n, 200), failure)
     table = np.hstack((scores + rng.normal(0, sd, (n, 200)), scores))
-    found = guarded_differences(table, [(at, 200 + at) for at in range(200)])
+    found = guard_differences(table, [(at, 200 + at) for at in range(200)])
     plain = queries_for_width(0.1, sd**2 / 2) or 0
     assert plain < n
     assert np.mean(found.high - found.low) <= 0.101

@@ -11,7 +11,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.extensions.corpus_size.growth import Extrapolation
 from bakeoff.extensions.corpus_size.study import CorpusSizes, Growth, SizePoint
 from bakeoff.report import charts as drawing
-from bakeoff.report.charts import HUES, Chart, colour_of, guarded, inline, var
+from bakeoff.report.charts import HUES, Chart, colour_of, guarded, hues, inline, var
 from bakeoff.report.frame import Head, document
 from bakeoff.report.notes import task_called
 from bakeoff.report.words import WEIGHTED
@@ -144,7 +144,7 @@ def _sort_rows(sizes: CorpusSizes) -> list[Growth]:
 
 
 def _palette(sizes: CorpusSizes) -> dict[str, str]:
-    return {row.label: f"c{place % SERIES}" for place, row in enumerate(_sort_rows(sizes))}
+    return hues(row.label for row in _sort_rows(sizes))
 
 
 def _measure(sizes: CorpusSizes) -> str:

@@ -16,9 +16,7 @@ LogArgument = Annotated[Path, typer.Argument(help="CSV, JSONL or parquet; one ro
 def interleave(
     log: LogArgument,
     column: ColumnOption = None,
-    alpha: Annotated[
-        float, typer.Option(min=1e-6, max=0.5, help="Significance level.")
-    ] = 0.05,
+    alpha: Annotated[float, typer.Option(min=1e-6, max=0.5, help="Significance level.")] = 0.05,
     once: Annotated[bool, typer.Option("--once", help="The log is complete and this is the only look.")] = False,
     as_json: JsonOption = False,
     metrics_file: MetricsOption = None,

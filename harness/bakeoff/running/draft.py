@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 from bakeoff_providers.errors import InputError
@@ -143,32 +143,35 @@ _ROW = msgspec.msgpack.Decoder(_Row)
 
 
 class _Log:
-    """Appends records to a file, behind the last whole one."""
+    """Appends records to a file, behind the last whole one; it is open only while records come."""
 
     def __init__(self, path: Path) -> None:
         self.path, self._encode = path, msgspec.msgpack.Encoder().encode
+        self._file: BinaryIO | None = None
+        self._flushed = time.monotonic()
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("ab")
-            self._file.truncate(sum(_FRAME.size + len(record) for record in _records(path)))
-        self._flushed = time.monotonic()
+            if path.exists():
+                os.truncate(path, sum(_FRAME.size + len(record) for record in _records(path)))
 
     def append(self, record: _Course | _Row) -> None:
         content = self._encode(record)
         with writing(self.path):
+            if self._file is None:
+                self._file = self.path.open("ab")
             self._file.write(_FRAME.pack(len(content), zlib.crc32(content)) + content)
-        if time.monotonic() - self._flushed > FLUSH:
-            self.flush()
+            if time.monotonic() - self._flushed > FLUSH:
+                self._file.flush()
+                self._flushed = time.monotonic()
 
-    def flush(self, *, to_disk: bool = False) -> None:
-        with writing(self.path):
-            self._file.flush()
-            if to_disk:
-                os.fsync(self._file.fileno())
-        self._flushed = time.monotonic()
-
-    def close(self) -> None:
-        self._file.close()
+    def close(self, *, to_disk: bool = False) -> None:
+        """What was appended is in the file now."""
+        if self._file is not None:
+            with writing(self.path), self._file as file:
+                self._file = None
+                file.flush()
+                if to_disk:
+                    os.fsync(file.fileno())
 
 
 def _records(path: Path) -> Iterator[bytes]:
@@ -211,6 +214,7 @@ class RowLog:
         """Before the first round."""
         self._began = build, cold.embed_ns, cold.search_ns
         self._log.append(_Searched(self._session, *self._began, embedding, second))
+        self._log.close()
 
     def add(self, number: int, query: int, answer: Answer, refined: Ranking) -> None:
         """One answer of a round; `refined` is the ranking after the kind's own stages."""
@@ -233,19 +237,15 @@ class RowLog:
     def end(self, embedding: Embedding | None, second: SecondStage | None) -> None:
         """After the last round."""
         self._log.append(_Searched(self._session, *self._began, embedding, second))
-        self._log.flush(to_disk=True)
+        self._log.close(to_disk=True)
 
     def compare(self, compared: Compared) -> None:
         """What exact search says; of several records the last one holds."""
         self._log.append(compared)
-        self._log.flush()
-
-    def flush(self) -> None:
-        """Whatever a reader of the course is told is there."""
-        self._log.flush()
+        self._log.close()
 
     def close(self) -> None:
-        """Nothing more is written."""
+        """What was added is in the file now."""
         self._log.close()
 
     def _pack(self, ranking: Ranking) -> _Packed:
@@ -355,7 +355,7 @@ class Draft:
 
     def end_round(self, label: str, number: int) -> None:
         """A contender answered every query of a round."""
-        self._rows[label].flush()
+        self._rows[label].close()
         self._note(_Round(self._session, label, number))
 
     def fail(self, label: str, failure: Failure) -> None:
@@ -404,7 +404,7 @@ class Draft:
         if self._course is None:
             self._course = _Log(self.folder / COURSE)
         self._course.append(record)
-        self._course.flush(to_disk=to_disk)
+        self._course.close(to_disk=to_disk)
 
 
 class _Reading:

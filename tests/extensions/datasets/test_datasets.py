@@ -11,6 +11,7 @@ from bakeoff.tasks.load import load_task
 from bakeoff_providers.errors import InputError
 
 from tests.errors import refuses
+from tests.facts import arguments
 from tests.hub_folder import stay_offline, write_hub_folder
 
 ir_datasets = pytest.importorskip("ir_datasets")
@@ -124,6 +125,16 @@ class TestHub:
         ]
         assert [query.id for query in task.queries] == ["1"]
         assert task.judgments == {"1": {"d1": 1}}
+
+    def test_what_is_no_folder_of_the_task_and_has_no_revision_is_noted(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(folder)
+        elsewhere = folder / "elsewhere"  # from there, `own` is a name: the library finds it in the current folder
+        elsewhere.mkdir()
+        assert arguments(self._load(elsewhere).notes, "unpinned") == [{"datasets": ["own"]}]
+        assert arguments(self._load(elsewhere, revision="main").notes, "unpinned") == []
+        assert arguments(self._load(folder).notes, "unpinned") == []
 
     def test_parts_columns_and_labels_can_be_named(self, folder: Path) -> None:
         other = folder / "labels"

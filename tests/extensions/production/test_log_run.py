@@ -162,7 +162,7 @@ def test_corrected_scores_say_that_drawn_queries_count_alike(tmp_path: Path) -> 
     for who, kind in (("judge", "model"), ("ann", "person")):
         write_json(tmp_path / "annotations" / f"{who}.json", {"metadata": {"kind": kind}, "grades": grades})
     shown = CliRunner().invoke(app, ["grade", "corrected", str(lineup), "--lineup", str(lineup)])
-    says(shown.output, "here:")
+    says(shown.output, "Drawn")
 
 
 def test_every_head_says_what_the_means_are_over(result: tuple[Path, Result]) -> None:

@@ -338,11 +338,11 @@ EXPLAINED: dict[Way, str] = {
 def sentences(change: VectorChange, texts: int, calls: Sequence[int]) -> list[str]:
     """The finding, its size relative to the noise, and what it means."""
     if change.way == "other dimension":
-        return ["Changed: other dimension.", EXPLAINED[change.way]]
+        return ["Changed (other dimension).", EXPLAINED[change.way]]
     return [
-        f"{'Changed: ' + change.way if change.changed else 'Same'}: over {texts} texts the mean vectors are "
+        f"{f'Changed ({change.way})' if change.changed else 'Same'}: over {texts} texts the mean vectors are "
         f"{change.size:.3g} noise floors apart; noise alone reaches {change.limit:.3g} once in 200 checks.",
-        f"Noise floor {change.noise:.2g} (of a vector's length, {calls[0]} calls recorded, {calls[1]} now, "
+        f"Noise floor {change.noise:.2g} (share of a vector's norm; {calls[0]} calls recorded, {calls[1]} now, "
         f"{change.noise_ratio:.2g} times as noisy); cosine {change.cosine:.6f}, worst {change.worst_cosine:.6f}.",
         EXPLAINED[change.way],
     ]

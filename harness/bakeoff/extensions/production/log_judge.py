@@ -170,10 +170,10 @@ def judge_log(
     by_grade = {str(grade): int((grades[known] == grade).sum()) for grade in range(len(cuts) + 1)}
     looks = ", ".join(f"{value:.2f}" for value in relevance.examined)
     graded = ", ".join(f"grade {grade}: {n}" for grade, n in by_grade.items())
-    how = "position-based click model" if model == "position" else "click rate, which trusts every place alike"
+    how = "position-based click model" if model == "position" else "click-through rate, not corrected for position bias"
     said = [
         f"{len(impressions)} lists, {len(counts.pairs)} pairs of query and document; {how}.",
-        *([f"How often each place is looked at, against the first: {looks}."] if model == "position" else []),
+        *([f"Examination by rank, relative to the first: {looks}."] if model == "position" else []),
         f"{kept} pairs have a grade that is at least {sure:.0%} likely ({graded}); {len(counts.pairs) - kept} stay "
         f"unjudged, {between} of them for being between two grades.",
         f"Written to {out}.",

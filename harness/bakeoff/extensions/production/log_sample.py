@@ -88,7 +88,7 @@ def sample_log(counts: Counter[str], size: int, seed: int, out: Path) -> Check:
         traffic, taken = sum(counts[query] for query in queries), sum(query.category == name for query in sample)
         said.append(f"{name}: {len(queries)} queries make {traffic / total:.0%} of the traffic; {taken} drawn.")
         figures[name] = {"queries": len(queries), "traffic": traffic / total, "drawn": taken}
-    said.append(f"Written to {out}: grade these and run: the means are per query asked.")
+    said += [f"Written to {out}.", "Grade these queries and run the task; its means are per query asked."]
     gauges = [
         Gauge("log_distinct_queries", "Distinct queries by stratum", float(len(queries)), {"stratum": name})
         for name, queries in strata.items()
@@ -129,7 +129,7 @@ def build_matrix(scores: Mapping[str, Values], sample: Sequence[SampledQuery], m
         plain = by.aggregate(scores[label])
         said.append(f"{label}: {row['mean']:.4f}{interval}; per drawn query {plain:.4f}.")
     for pair in pairs:
-        verdict = "differ" if pair.p_holm <= ALPHA else "can't be told apart"
+        verdict = "differ" if pair.p_holm <= ALPHA else "do not differ significantly"
         said.append(f"{pair.a} and {pair.b} {verdict}: {difference_text(pair, by)}, p (Holm) = {pair.p_holm:.2g}.")
     figures = {
         "measure": measure,

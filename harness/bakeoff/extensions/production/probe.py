@@ -151,11 +151,9 @@ def probe(index: ExistingIndex, queries: ProbeQueries, *, k: int, min_recall: fl
         f"This is {'below' if worse else 'not below'} the limit of {min_recall:g}.",
     ]
     if worse:
-        said.append(
-            "Rebuild the index, or let it look further (ef_search, probes): `bakeoff sweep` has what that costs."
-        )
+        said.append("Rebuild the index, or raise ef_search or probes; `bakeoff sweep` shows what that costs.")
     if queries.own:
-        said.append("Stored vectors flatter: real queries usually lose more. Ask with --log, --task or --vectors.")
+        said.append("Stored vectors usually overestimate recall. Use real queries with --log, --task or --vectors.")
     labels = {"index": index.name, "collection": index.collection}
     gauges = [
         Gauge("probe_recall", "Share of the nearest entries that the index returns", mean, labels),

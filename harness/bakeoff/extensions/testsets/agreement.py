@@ -1,7 +1,7 @@
-"""How far annotators agree beyond chance, and settling what they disagree on, one pair at a time.
+"""Inter-annotator agreement beyond chance, and adjudication of disagreements, one pair at a time.
 
-κ for two, Fleiss' κ and Krippendorff's α for more, with intervals. Each statistic is a function of sums over pairs, so
-a bootstrap sample is a weighted sum, and all samples one product.
+Cohen's κ for two, Fleiss' κ and Krippendorff's α for more, with intervals. Each statistic is a function of sums over
+pairs. So a bootstrap sample is a weighted sum, and all samples are one matrix product.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ MISSING = -1
 
 
 class Coefficient(msgspec.Struct, frozen=True):
-    """A statistic with its 95% interval; None where it is not defined (everyone always gave the same grade).
+    """A statistic with its 95% interval; None if undefined, as when everyone always gave the same grade.
 
-    Without any disagreement all resamples are alike: that is no interval of no width, but none.
+    Without any disagreement all resamples are alike. Then there is no interval, rather than one of width 0.
     """
 
     value: float | None
@@ -40,7 +40,7 @@ class Coefficient(msgspec.Struct, frozen=True):
 
 
 class TwoWay(msgspec.Struct, frozen=True):
-    """Two annotators: the share of equal grades, κ by three weightings, and who gave what where the other gave what."""
+    """Two annotators: the share of equal grades, κ by three weightings, and the confusion matrix."""
 
     a: str
     b: str
@@ -53,7 +53,7 @@ class TwoWay(msgspec.Struct, frozen=True):
 
 
 class Disagreement(msgspec.Struct, frozen=True):
-    """A pair and the grades it got."""
+    """A pair that got more than one grade."""
 
     query: str
     document: str
@@ -61,12 +61,12 @@ class Disagreement(msgspec.Struct, frozen=True):
 
     @property
     def spread(self) -> int:
-        """The highest grade less the lowest."""
+        """The highest grade minus the lowest."""
         return max(self.grades.values()) - min(self.grades.values())
 
 
 class Agreement(msgspec.Struct, frozen=True):
-    """Every statistic for a set of annotators, and the pairs they disagree on."""
+    """All statistics of a set of annotators, and the pairs they disagree on."""
 
     annotators: list[str]
     pairs: int
@@ -80,7 +80,7 @@ class Agreement(msgspec.Struct, frozen=True):
 def agreement(
     given: Mapping[str, Mapping[tuple[str, str], int]], scale: int = 4, *, seed: int = SEED, resamples: int = RESAMPLES
 ) -> Agreement:
-    """Compares everyone with everyone. Queries are resampled, as the grades within one are not independent."""
+    """Compare all annotators. Queries are resampled, since grades within a query are not independent."""
     names = list(given)
     pairs = sorted({pair for grades in given.values() for pair in grades})
     table = np.array([[given[name].get(pair, MISSING) for name in names] for pair in pairs], dtype=np.int64)
@@ -120,12 +120,12 @@ def agreement(
 
 
 def most_unequal(pairs: int, level: float = 0.95) -> float:
-    """The largest share of unequal pairs with which so many are all equal in 5% of cases, pairs being independent."""
+    """Upper bound (95%) of the share of unequal pairs if none of `pairs` independent pairs differs."""
     return float(1 - (1 - level) ** (1 / pairs))
 
 
 def disagreements(given: Mapping[str, Mapping[tuple[str, str], int]]) -> list[Disagreement]:
-    """The pairs that got more than one grade, the widest apart first."""
+    """Pairs that got more than one grade, largest spread first."""
     pairs = sorted({pair for grades in given.values() for pair in grades})
     graded = [
         Disagreement(*pair, {name: grades[pair] for name, grades in given.items() if pair in grades}) for pair in pairs
@@ -135,7 +135,7 @@ def disagreements(given: Mapping[str, Mapping[tuple[str, str], int]]) -> list[Di
 
 
 def kappa(tables: Values, weights: KappaWeighting = "plain") -> Values:
-    """Cohen's κ of confusion tables (…, grades, grades): 1 − observed over expected disagreement."""
+    """Cohen's κ of confusion matrices (…, grades, grades): 1 − observed / expected disagreement."""
     scale = tables.shape[-1]
     apart = np.abs(np.subtract.outer(np.arange(scale), np.arange(scale))).astype(np.float64)
     cost = {"plain": (apart > 0).astype(np.float64), "linear": apart, "quadratic": apart**2}[weights]
@@ -146,19 +146,19 @@ def kappa(tables: Values, weights: KappaWeighting = "plain") -> Values:
 
 
 def fleiss(counts: Values) -> float:
-    """Fleiss' κ of a table of pairs × grades: how often each grade was given, by equally many annotators."""
+    """Fleiss' κ of a table of pairs × grades that counts how often each grade was given."""
     raters = int(counts[0].sum())
     return float(fleiss_of_sums(fleiss_parts(counts).sum(axis=0)[None, :], raters)[0])
 
 
 def fleiss_parts(counts: Values) -> Values:
-    """What Fleiss' κ is summed from: per pair, how many annotators agree two by two, and the count of each grade."""
+    """The terms of Fleiss' κ: per pair, the number of agreeing annotator pairs and the count of each grade."""
     equal = (counts * (counts - 1)).sum(axis=1, keepdims=True)
     return np.concatenate((np.ones((len(counts), 1)), equal, counts), axis=1)
 
 
 def fleiss_of_sums(sums: Values, raters: int) -> Values:
-    """Rows of (pairs, agreements two by two, count of each grade…) → κ."""
+    """κ from rows of (pairs, agreeing annotator pairs, count of each grade…)."""
     pairs, equal, grades = sums[:, 0], sums[:, 1], sums[:, 2:]
     observed = _divide(equal, pairs * raters * (raters - 1))
     shares = _divide(grades, (pairs * raters)[:, None])
@@ -167,7 +167,7 @@ def fleiss_of_sums(sums: Values, raters: int) -> Values:
 
 
 def coincidences(counts: Values) -> Values:
-    """Krippendorff's coincidence table of each pair: its grades two by two, both orders, over their number less one."""
+    """Krippendorff's coincidence matrix of each pair: its ordered pairs of grades over the number of grades − 1."""
     given = counts.sum(axis=1)
     two_by_two = counts[:, :, None] * counts[:, None, :]
     two_by_two -= counts[:, :, None] * np.eye(counts.shape[1])
@@ -175,11 +175,11 @@ def coincidences(counts: Values) -> Values:
 
 
 def ordinal_alpha(tables: Values) -> Values:
-    """α of coincidence tables with Krippendorff's ordinal distance: the ranks between two grades, by their use."""
+    """Krippendorff's α of coincidence matrices with the ordinal distance."""
     totals = tables.sum(axis=-1)
     n = totals.sum(axis=-1)
     below = np.cumsum(totals, axis=-1)
-    middle = below - totals / 2  # the rank in the middle of a grade's block
+    middle = below - totals / 2  # mean rank of a grade
     distance = (middle[..., :, None] - middle[..., None, :]) ** 2
     observed = (tables * distance).sum(axis=(-2, -1))
     chance = (totals[..., :, None] * totals[..., None, :] * distance).sum(axis=(-2, -1))
@@ -193,7 +193,7 @@ def _estimate(
     sums = np.zeros((int(place.max()) + 1, parts.shape[1]))
     np.add.at(sums, place, parts)
     if len(sums) == 1:
-        sums = parts  # a single query: its pairs are all there is to resample
+        sums = parts  # a single query: resample its pairs instead
     value, low, high = bca_of_sums(sums, statistic, resamples=resamples, seed=seed)
     if high - low <= NOISE:
         low = high = float("nan")
@@ -205,7 +205,7 @@ def _of_tables(statistic: Callable[[Values], Values], scale: int) -> Callable[[V
 
 
 def _confusions(a: NDArray[np.int64], b: NDArray[np.int64], scale: int) -> Values:
-    """A table with a single 1 for each pair that both graded."""
+    """One matrix per pair, with a single 1 if both graded it."""
     cells = np.zeros((len(a), scale, scale))
     both = np.flatnonzero((a >= 0) & (b >= 0))
     cells[both, a[both], b[both]] = 1
@@ -222,14 +222,14 @@ def _groups(names: Sequence[str]) -> NDArray[np.int64]:
 
 
 def _divide(part: NDArray[Any], whole: NDArray[Any]) -> Values:
-    """NaN where there is nothing to divide by: then the statistic is not defined."""
+    """NaN where the divisor is 0, since the statistic is undefined there."""
     answer = np.full(np.broadcast_shapes(part.shape, whole.shape), np.nan)
     np.divide(part, whole, out=answer, where=np.broadcast_to(whole != 0, answer.shape))
     return answer
 
 
 class PairDecision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One line of a file of decisions."""
+    """One entry of a file of decisions."""
 
     query_id: str
     document_id: int | str = msgspec.field(name="page_id")
@@ -250,9 +250,9 @@ class Adjudication:
         self._given = select_grades(self.folder.annotators())
 
     def open(self) -> list[Disagreement]:
-        """Pairs with more than one grade and no decision, the widest apart first.
+        """Pairs with more than one grade and no decision, largest spread first.
 
-        A decision was made on the grades it lists; when an annotator gives another one, the pair is open again.
+        A decision holds for the grades it lists. If an annotator changes one, the pair is open again.
         """
         return [
             pair
@@ -261,7 +261,7 @@ class Adjudication:
         ]
 
     def decide(self, query: str, document: str, grade: int, why: str = "") -> None:
-        """Keeps one decision; it is on disk when this returns."""
+        """Write one decision to disk."""
         self._decided[query, document] = self._settle(query, document, grade, why)
         self.folder.write_adjudicated(self._decided.values())
 
@@ -270,11 +270,11 @@ class Adjudication:
         pair = (query, document)
         given = {name: grades[pair] for name, grades in self._given.items() if pair in grades}
         if not given:
-            raise InputError(f"nobody has graded {query}, {document}", remedy="grade it first: `bakeoff annotate`")
+            raise InputError(f"nobody has graded {query}, {document}", remedy="grade it first with `bakeoff annotate`")
         return AdjudicatedPair(query_id=query, document_id=document, grades=given, grade=grade, why=why)
 
     def decide_from(self, path: Path) -> int:
-        """All decisions of a JSON file, kept together when all are sound."""
+        """Take all decisions of a JSON file, or none if one is invalid."""
         decisions = read_json(path, list[PairDecision])
         settled: dict[QueryDocument, AdjudicatedPair] = {}
         for place, decision in enumerate(decisions):
@@ -288,7 +288,7 @@ class Adjudication:
         return len(decisions)
 
     def ask(self, ask: Callable[[Disagreement], tuple[int, str] | None]) -> int:
-        """Goes through what is open; None from `ask` leaves a pair open."""
+        """Ask about every open pair; None from `ask` leaves it open."""
         decided = 0
         for pair in self.open():
             answer = ask(pair)
@@ -299,7 +299,7 @@ class Adjudication:
 
 
 def select_grades(annotators: Mapping[str, Annotation]) -> dict[str, dict[QueryDocument, int]]:
-    """Whose grades count for a pair: the people's where people graded it, otherwise the models'."""
+    """Keep people's grades, and models' only for pairs that no person graded."""
     by_people = {
         pair for annotation in annotators.values() if annotation.kind == "person" for pair in annotation.pairs()
     }

@@ -1,4 +1,4 @@
-"""Can a judge model stand in for people? Its agreement with them, and whether its errors could change the winner."""
+"""Audit a judge model: its agreement with people, and whether its errors could change the winner."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from bakeoff.statistics.constants import SEED
 from bakeoff.tasks.annotations import QueryDocument
 
 SAMPLES = 1000
-PRIOR = 0.5  # of a count for every grade that people may have given (Jeffreys)
+PRIOR = 0.5  # pseudo-count of every grade (Jeffreys prior)
 
 
 class Audit(msgspec.Struct, frozen=True):
-    """The judge against the people on what both graded, and the winners over all that the judge graded.
+    """Agreement on the pairs that both graded, and the winners over all pairs that the judge graded.
 
-    `given` counts the judge's grades; the rows of the agreement's confusion table are those that people saw too.
+    `given` counts all of the judge's grades. The confusion matrix covers only pairs that people graded too.
     """
 
     judge: str
@@ -43,7 +43,7 @@ class Audit(msgspec.Struct, frozen=True):
 
     @property
     def another(self) -> int:
-        """In how many samples the winner was another one."""
+        """Number of samples with another winner."""
         return self.samples - self.winners.get(self.winner, 0)
 
 
@@ -60,15 +60,15 @@ def audit(
     progress: Progress = silent,
     drawn: Mapping[str, Drawn] = {},
 ) -> Audit:
-    """Draws what people would have given for each of the judge's grades, once per sample, and names the winner.
+    """Sample the grades that people would have given, and count how often each contender wins.
 
-    Each sample first draws how often people give which grade where the judge gives this one: few that they saw leave
-    much open, none everything. Then every pair that only the judge graded gets a grade by these shares. Where people
-    graded, their grade counts. The queries stay as they are: this is the judge's doubt alone.
+    Each sample first draws the distribution of people's grades given the judge's. The fewer pairs people graded, the
+    wider this varies. Then every pair that only the judge graded gets a grade from it. People's own grades are kept.
+    Queries are not resampled, so the result shows the uncertainty of the judge alone.
     """
     both = [pair for pair in judged if pair in people]
     if not both:
-        raise InputError(f"no pair was graded both by {judge} and by people", remedy="let people grade some of them")
+        raise InputError(f"no pair was graded by both {judge} and people", remedy="let people grade some of its pairs")
     queries = sorted({query for query, _ in judged})
     scale = 1 + max(*judged.values(), *(people[pair] for pair in both))
     compared = agreement({judge: {p: judged[p] for p in both}, "people": {p: people[p] for p in both}}, scale)
@@ -85,7 +85,7 @@ def audit(
     with progress("samples", samples) as advance:
         for _ in range(samples):
             values = table.means(_as_people(given, known, counts, rng), measure, rel)
-            # A tie keeps the winner: another one must be better.
+            # A tie keeps the winner.
             best = int(np.argmax(values))
             held = labels.index(winner)
             winners[labels[best] if values[best] > values[held] + 1e-12 else winner] += 1
@@ -106,9 +106,9 @@ def audit(
 def _as_people(
     given: NDArray[np.int64], known: NDArray[np.int64], counts: Values, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """For each of the judge's grades (rows of counts), people's by shares drawn from their Dirichlet posterior.
+    """Draw people's grades for each of the judge's (rows of counts) from a Dirichlet posterior.
 
-    Each grade has a prior's part of a count, so that no error is impossible for not having been seen.
+    The prior keeps every error possible, even those that were never seen.
     """
     drawn = given.copy()
     for grade in np.unique(given):
@@ -119,7 +119,7 @@ def _as_people(
 
 
 class _ScoreTable:
-    """The rankings as arrays, laid out once: a sample then only changes the grades."""
+    """The rankings as arrays, built once; a sample changes only the grades."""
 
     def __init__(
         self, rankings: Rankings, queries: list[str], pairs: list[QueryDocument], weights: Values | None
@@ -140,7 +140,7 @@ class _ScoreTable:
         self._shape, self._weights = (len(rankings), len(queries)), weights
 
     def means(self, grades: NDArray[np.int64], measure: Measure, rel: int) -> NDArray[np.float64]:
-        """Each contender's mean under these grades, by traffic where there are weights."""
+        """Each contender's mean under these grades, weighted by traffic if weights are given."""
         joined = join_arrays(self._documents, self._rows, self._judged, np.tile(grades, self._shape[0]))
         scores: NDArray[np.float64] = score_queries(joined, [measure], rel)[measure].reshape(self._shape)
         return np.asarray(np.average(scores, axis=1, weights=self._weights), dtype=np.float64)

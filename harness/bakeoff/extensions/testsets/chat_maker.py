@@ -1,4 +1,4 @@
-"""Queries by a chat model: it sees a few documents and asks as somebody who does not know their words."""
+"""Queries from a chat model, which sees a few documents and avoids their wording."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from bakeoff.extensions.testsets.generate import Draft, GenerationRequest, Maker
 from bakeoff.tasks.formats.native import Article
 
 SHOWN = 3  # documents per prompt
-ROUNDS = 4  # prompts for each one that would do if nothing were dropped
-LONGEST = 1500  # characters of a document that are shown
+ROUNDS = 4  # prompts per prompt needed if no query were dropped
+LONGEST = 1500  # characters of a document in a prompt
 
 
 class _DraftQuery(msgspec.Struct):
@@ -46,13 +46,13 @@ SCHEMA = {
 
 
 class ChatMaker(Maker):
-    """Asks for as many queries as are wanted, of other documents in each round, until enough pass the filter."""
+    """Asks for queries about other documents in each round, until enough pass the filter."""
 
     def __init__(self, *, asker: Asker) -> None:
         self._asker = asker
 
     def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Draft]:
-        """One prompt at a time, so that no more are paid for than are needed."""
+        """Send one prompt at a time, so that none is paid for in vain."""
         for number, question in enumerate(self.questions(articles, category, request)):
             shown = _choose(articles, category, request.seed, number)
             for query in self._asker.ask(question, partial(_read, len(shown))).queries:
@@ -60,14 +60,14 @@ class ChatMaker(Maker):
                 yield Draft(" ".join(query.text.split()), category, tuple(pages))
 
     def questions(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Question]:
-        """The prompts for one category, in the order in which they would be asked."""
+        """The prompts for one category, in the order they are sent."""
         for number in range(ROUNDS * -(-request.n // SHOWN)):
             shown = _choose(articles, category, request.seed, number)
             yield Question(_prompt(shown, category, request), SCHEMA, request.seed)
 
 
 def _choose(articles: Sequence[Article], category: str, seed: int, number: int) -> list[Article]:
-    """Each round goes on where the last one ended, over an order drawn for the category."""
+    """Each round continues where the last one ended, in an order drawn for the category."""
     ordered = sorted(articles, key=lambda article: order_key(seed, category, article.document_id))
     first = number * SHOWN
     places = dict.fromkeys((first + step) % len(ordered) for step in range(SHOWN))

@@ -1,4 +1,4 @@
-"""What kind of thing an article is about: one of its categories, or worked out from its title."""
+"""The content type of an article: one of its categories, or inferred from its title."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.tasks.formats.native import Article
 
-# The first pattern that a title or a category matches gives the content type of a database row.
+# The first pattern that matches a title or category determines the content type of a database row.
 CONTENT_TYPES: Mapping[str, str] = {
     "event": r"\b(oil spill|earthquake|wildfire|disaster|massacre|battle|election|in (18|19|20)\d\d)\b",
     "historical site": r"histor|national register|ghost town|former (populated|settlement)|mission",
@@ -23,7 +23,7 @@ CONTENT_TYPES: Mapping[str, str] = {
 
 
 def content_type(article: Article) -> str:
-    """The category that says what kind of thing it is: a content type, or in other corpora the first of them."""
+    """The article's content type, or its first category in other corpora."""
     types = [category for category in article.categories if category in CONTENT_TYPES]
     if len(types) > 1:
         raise InputError(
@@ -34,12 +34,12 @@ def content_type(article: Article) -> str:
 
 
 def with_content_type(title: str, categories: Sequence[str]) -> list[str]:
-    """The categories with the content type before them, exactly once, as `content_type` expects."""
+    """Put the inferred content type before the categories, exactly once."""
     return [infer_content_type(title, categories), *(tag for tag in categories if tag not in CONTENT_TYPES)]
 
 
 def infer_content_type(title: str, categories: Sequence[str]) -> str:
-    """What kind of thing a row is about: by its title, then by its categories; a city if nothing fits."""
+    """Infer the content type from the title, then from the categories; default: city."""
     for text in (title, *categories):
         for kind, pattern in CONTENT_TYPES.items():
             if re.search(pattern, text, re.IGNORECASE):

@@ -1,4 +1,4 @@
-"""Documents as people have them → `articles.json`, with what was left out and why."""
+"""Import documents in many formats into `articles.json`, and record what was left out and why."""
 
 from __future__ import annotations
 
@@ -27,43 +27,43 @@ from bakeoff.tasks.formats.cells import Row
 from bakeoff.tasks.formats.native import Article, ArticleFile
 from bakeoff.tasks.formats.tables import read_table
 
-LEFT_OUT = "left_out"  # of an imported file's metadata: a screen shows only the first names of a long list
+LEFT_OUT = "left_out"  # metadata key with the full lists; the screen shows only the first names
 HEADING_OR_NAME = "its heading or its name (one word: its path)"
-OF_A_FILE = {field: field for field in source_tables.USUAL["documents"] if field != "id"}  # its id is its path
+OF_A_FILE = {field: field for field in source_tables.USUAL["documents"] if field != "id"}  # the id is the path
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to read a source: what its columns and table are called, which wiki to ask, how to cut documents."""
+    """How to read a source: columns, table, wiki API and chunking."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
     table: str | None = None
     api: str | None = None
     whole: bool = False
-    chunking: DocumentChunking | None = None  # None: as the source says, and where it says nothing, whole
+    chunking: DocumentChunking | None = None  # None: as the source says, or whole
     progress: Progress = silent
 
 
 class ImportedArticle(Article, omit_defaults=True):
-    """Written without what is empty: most corpora have no places."""
+    """Omits empty fields when written, since most corpora have no places."""
 
 
 @dataclass(slots=True)
 class SourceDocuments:
-    """Documents with the names that their source gives them, those that are missing, and what is no document."""
+    """Documents by their names in the source, missing ones, and skipped files."""
 
     documents: list[tuple[str, Article]] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     taken: str = ""
-    places: list[str] = field(default_factory=list)  # of each document, where its name does not say it
+    places: list[str] = field(default_factory=list)  # of each document, if its name does not tell
     metadata: Mapping[str, Any] = field(default_factory=dict)  # of a file of articles
     notes: list[Fact] = field(default_factory=list)  # about it
 
 
 @dataclass(slots=True)
 class ImportedCorpus:
-    """The corpus, everything that is not in it, and what was taken for which field."""
+    """The corpus, everything left out of it, and which column became which field."""
 
     file: ArticleFile
     duplicates: list[tuple[str, str]]
@@ -75,7 +75,7 @@ class ImportedCorpus:
 
 
 def import_corpus(source: Path, options: Options, *, date: datetime.date | None = None) -> ImportedCorpus:
-    """Reads a source, leaves out empty documents and duplicates, and names them."""
+    """Read a source; leave out empty documents and duplicates, and list them."""
     source_documents = _reader(source, options)(source, options)
     kept: dict[str, tuple[str, Article]] = {}
     duplicates: list[tuple[str, str]] = []
@@ -140,7 +140,7 @@ def _reader(source: Path, options: Options) -> Callable[[Path, Options], SourceD
 
 
 def _from_folder(folder: Path, options: Options) -> SourceDocuments:
-    """Every document below the folder, by its path; the names of its folders are its first categories."""
+    """Every document below the folder, by its path; its folders' names are its first categories."""
     paths = sorted(
         path
         for path in folder.rglob("*")
@@ -174,12 +174,12 @@ def _from_folder(folder: Path, options: Options) -> SourceDocuments:
 
 
 def _as_text(name: str) -> str:
-    """A file's name that can be written: bytes that are no UTF-8 are spelt, so that two files stay two documents."""
+    """Escape bytes that are not UTF-8, so that names can be written and stay distinct."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _title_of(path: Path, folder: Path, names: Mapping[str, int]) -> str:
-    """The file's name as words; one word, or a name that others have, says little without its folders."""
+    """The file's name as words, with its folders if it is a single word or not unique."""
     words = _as_text(path.stem).replace("-", " ").replace("_", " ")
     below = _as_text(path.relative_to(folder).with_suffix("").as_posix()).replace("-", " ").replace("_", " ")
     return below if len(words.split()) == 1 or names[path.stem] > 1 else words
@@ -191,7 +191,7 @@ def _from_rows(path: Path, options: Options) -> SourceDocuments:
 
 
 def _from_database(path: Path, options: Options) -> SourceDocuments:
-    """A database of the `wikipedia.db` shape is joined as `select` joins it; of any other, one table is read."""
+    """Join a database in the `wikipedia.db` schema as `select` does; of any other, read one table."""
     tables = source_tables.tables_of(path)
     if options.table is None and set(wikipedia_database.TABLES) <= set(tables):
         articles = wikipedia_database.read_database(path, options.columns, wikipedia_database.TABLES)
@@ -224,7 +224,7 @@ def _from_wiki(path: Path, options: Options) -> SourceDocuments:
 
 
 def from_table(path: Path, table: Sequence[Row], options: Options, places: Sequence[str] = ()) -> SourceDocuments:
-    """Rows as documents, their columns by their usual names or as the options say."""
+    """Read rows as documents; columns are found by their usual names or by the options."""
     columns = source_tables.columns_for(table, options.columns, path)
     numbers = source_tables.number_columns(path, table, columns)
     named = [(_id(row, columns, place), row) for place, row in enumerate(table, start=1)]
@@ -239,7 +239,7 @@ def from_table(path: Path, table: Sequence[Row], options: Options, places: Seque
 
 
 def _id(row: Row, columns: Mapping[str, str], place: int) -> int | str:
-    """The row's own id as it is, otherwise its place in the file."""
+    """The row's own id, or its position in the file."""
     given = row.get(columns.get("id", ""))
     if isinstance(given, int) and not isinstance(given, bool):
         return given
@@ -247,7 +247,7 @@ def _id(row: Row, columns: Mapping[str, str], place: int) -> int | str:
 
 
 def _article(name: int | str, row: Row, columns: Mapping[str, str], numbers: Collection[str] = ()) -> Article:
-    """A row as a document; what is no field of ours is its metadata."""
+    """A row as a document; other columns are metadata."""
 
     def cell(field: str) -> str | None:
         return str(row.get(columns.get(field, "")) or "").strip() or None
@@ -267,7 +267,7 @@ def _article(name: int | str, row: Row, columns: Mapping[str, str], numbers: Col
 
 
 def _refuse_shared_id(name: str, place: str, seen: dict[str, str], source: Path) -> None:
-    """Notes where an id is, or says where it was before."""
+    """Refuse an id that was seen before, and name both places."""
     if name in seen:
         raise InputError(
             f"two documents have the id {name}; the other one is at {seen[name]}", file=source, place=place,

@@ -1,4 +1,4 @@
-"""A model's grades for all queries and people's for a random sample of them: scores that hold for people's grades."""
+"""Scores from a model's grades on all queries, corrected by people's grades on a random sample."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from bakeoff.tasks.task_folder import TaskFolder
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """One contender, or one pair of them: by people alone, corrected, and by the model alone, which may be biased."""
+    """Estimates for a contender or a pair: people only, corrected, and the model alone, which may be biased."""
 
     what: str
     people: CorrectedMean
@@ -43,7 +43,7 @@ class Corrected:
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """All contenders and pairs; `by_people` of `queries` were graded by people."""
+    """All contenders and pairs; people graded `by_people` of `queries`."""
 
     measure: Measure
     queries: int
@@ -53,14 +53,14 @@ class Correction:
 
 
 def sample_pairs(pairs: Sequence[QueryDocument], queries: int, seed: int = 42) -> list[QueryDocument]:
-    """The pairs of a random sample of queries, whole pools: the only sample that people's grades may correct with."""
+    """Draw queries at random and keep their whole pools, as the correction requires."""
     names = sorted({query for query, _ in pairs}, key=lambda query: order_key(seed, "people", query))
     kept = set(names[:queries])
     return [pair for pair in pairs if pair[0] in kept]
 
 
 def grades_by(folder: TaskFolder, kind: str) -> dict[str, dict[str, int]]:
-    """The settled grades of all people, or of all models; what was adjudicated is people's."""
+    """The settled grades of all people or all models; adjudicated grades are people's."""
     annotators = {who: given for who, given in folder.annotators().items() if given.kind == kind}
     grades: dict[str, dict[str, int]] = {}
     settled = settle(annotators, folder.read_adjudications() if kind == "person" else [])
@@ -70,13 +70,13 @@ def grades_by(folder: TaskFolder, kind: str) -> dict[str, dict[str, int]]:
 
 
 def correct(rankings: Rankings, people: Judgments, model: Judgments, measure: Measure, rel: int = 1) -> Correction:
-    """People count on queries whose whole pool they graded; on all others the model's scores are corrected by these."""
+    """Correct the model's scores by people's, which count for queries whose whole pool they graded."""
     asked = [query for query in model if model[query]]
     there = [query for query in asked if set(model[query]) <= set(people.get(query, {}))]
     elsewhere = [query for query in asked if query not in set(there)]
     if len(there) < FEWEST:
         raise InputError(
-            f"people graded the whole pool of {len(there)} queries, and at least {FEWEST} are needed",
+            f"people graded the whole pool of {len(there)} queries; at least {FEWEST} are needed",
             remedy=f"bakeoff grade TASK --judge people --sample {FEWEST} draws a random sample of queries",
         )
     scores = {

@@ -1,4 +1,4 @@
-"""One file of a folder → title, plain text and metadata, by the ending of its name. HTML and PDF need `documents`."""
+"""Read a file as title, plain text and metadata, by its suffix. HTML and PDF need the extra `documents`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Parts = tuple[str, str, dict[str, str]]  # title, text, fields of the front matt
 
 
 def read_text(content: str) -> Parts:
-    """A plain file: its first line is the title where a blank line follows it."""
+    """Read plain text; the first line is the title if a blank line follows."""
     lines = content.strip().splitlines()
     if len(lines) > 2 and not lines[1].strip() and len(lines[0]) <= 120:
         return lines[0].strip(), squeeze("\n".join(lines[2:])), {}
@@ -25,7 +25,7 @@ def read_text(content: str) -> Parts:
 
 
 def read_markdown(content: str) -> Parts:
-    """Front matter apart, marks taken off, words kept; the first heading is the title."""
+    """Read Markdown without front matter and markup; the first heading is the title."""
     fields, body = _front_matter(content)
     heading, blocks = _blocks(body)
     given = fields.pop("title", "")
@@ -35,9 +35,9 @@ def read_markdown(content: str) -> Parts:
 
 
 def _blocks(body: str) -> tuple[str, list[tuple[bool, str]]]:
-    """The first heading, and the text of every block as a reader sees it; the first heading's block is marked.
+    """The first heading, and the visible text of every block; the first heading's block is marked.
 
-    The parser takes time in proportion to the text, whatever is in it.
+    The parser takes linear time on any input.
     """
     from markdown_it import MarkdownIt
 
@@ -69,7 +69,7 @@ def _blocks(body: str) -> tuple[str, list[tuple[bool, str]]]:
 
 
 def _inline(token: Token) -> str:
-    """Words without the signs around them: links and images by their text, breaks as line ends."""
+    """Text without markup; links and images become their text, breaks become newlines."""
     words = {"softbreak": "\n", "hardbreak": "\n", "html_inline": ""}
     parts = [
         _inline(part) if part.type == "image" else words.get(part.type, part.content) for part in token.children or ()
@@ -78,20 +78,20 @@ def _inline(token: Token) -> str:
 
 
 def _without_tags(text: str) -> str:
-    """HTML within Markdown: its text, without elements and comments."""
+    """Remove tags and comments from HTML within Markdown."""
     parts, at = [], 0
     while (start := text.find("<", at)) >= 0:
         parts.append(text[at:start])
         comment = text.startswith("<!--", start)
         end = text.find("-->" if comment else ">", start)
-        if end < 0:  # never closed: nothing of the rest is shown
+        if end < 0:  # never closed, so the rest is invisible
             return "".join(parts)
         at = end + (3 if comment else 1)
     return "".join([*parts, text[at:]])
 
 
 def _front_matter(content: str) -> tuple[dict[str, str], str]:
-    """`key: value` lines between two rules at the very top; lists in brackets or as items."""
+    """Split off `key: value` lines between two rules at the top; lists are in brackets or items."""
     block = re.match(r"\A﻿?---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", content, re.DOTALL)
     if not block:
         return {}, content
@@ -113,7 +113,7 @@ def _unquote(value: str) -> str:
 
 
 def squeeze(text: str) -> str:
-    """Single blanks within lines, at most one blank line between them."""
+    """Collapse spaces within lines, and runs of blank lines into one."""
     lines = [" ".join(line.split()) for line in text.splitlines()]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
@@ -128,11 +128,11 @@ FACTS = {"/Author": "author", "/Subject": "subject", "/Keywords": "keywords", "/
 
 
 class Unreadable(Exception):
-    """A file that is no document, with the reason: it is skipped and named, the others are read."""
+    """A file that can't be read as a document; it is skipped and listed."""
 
 
 def read_document(suffix: str, content: bytes) -> Parts:
-    """The document in a file of this ending."""
+    """Read a document in the format of this suffix."""
     return READERS[suffix](content)
 
 
@@ -147,9 +147,9 @@ def _plain(read: Callable[[str], Parts]) -> Callable[[bytes], Parts]:
 
 
 def read_html(content: bytes) -> Parts:
-    """What a reader of the page sees, without navigation and scripts; `<title>`, or the first heading, is the title.
+    """Read the visible text without navigation and scripts. The title is `<title>` or the first heading.
 
-    lxml because it takes time in proportion to the page, whatever is left open or nested; `<meta>` is the metadata.
+    `<meta>` becomes metadata. lxml takes linear time, even on unclosed or nested elements.
     """
     if reason := missing_modules(("lxml",), EXTRA):
         raise Unreadable(reason)
@@ -163,8 +163,8 @@ def read_html(content: bytes) -> Parts:
     parser = etree.HTMLParser(encoding=encoding, huge_tree=True, remove_comments=True, remove_pis=True)
     try:
         page = etree.fromstring(content, parser) if content.strip() else None
-    except etree.XMLSyntaxError as error:  # nothing but comments, or what can't be decode
-        raise Unreadable(f"is no HTML page: {error.msg}") from None
+    except etree.XMLSyntaxError as error:  # only comments, or undecodable
+        raise Unreadable(f"is not HTML: {error.msg}") from None
     if page is None:
         return "", "", {}
     if any("depth" in entry.message for entry in parser.error_log):
@@ -199,12 +199,12 @@ def _read_page(page: Any) -> Parts:
 
 
 def read_pdf(content: bytes) -> Parts:
-    """The text of all pages; the title and the author are in its metadata where it has any."""
+    """Read the text of all pages; title and author come from the metadata."""
     if reason := missing_modules(("pypdf",), EXTRA):
         raise Unreadable(reason)
     import pypdf
 
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it could repair is no concern of the reader
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # silence warnings about what it repaired
     try:
         file = pypdf.PdfReader(io.BytesIO(content))
         if file.is_encrypted and not file.decrypt(""):
@@ -213,10 +213,10 @@ def read_pdf(content: bytes) -> Parts:
         about = dict(file.metadata or {})
     except Unreadable:
         raise
-    except Exception as error:  # a damaged file may raise anything there
-        raise Unreadable(f"is no PDF that can be read: {type(error).__name__}: {error}") from None
+    except Exception as error:  # a damaged file may raise anything
+        raise Unreadable(f"can't be read as PDF: {type(error).__name__}: {error}") from None
     if not text:
-        raise Unreadable("holds no text: scanned pages need text recognition (OCR) first")
+        raise Unreadable("has no text; scanned pages need OCR first")
     facts = {name: str(about.get(key) or "").strip() for key, name in FACTS.items()}
     return str(about.get("/Title") or "").strip(), text, {name: fact for name, fact in facts.items() if fact}
 

@@ -1,4 +1,4 @@
-"""Queries for a corpus: the makers, and the filter that every query must pass."""
+"""Generate queries for a corpus: the makers, and the filter that every query must pass."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bakeoff.tasks.formats.native import Article, QueryEntry, QueryFile, count_c
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A query as a maker proposes it, with the documents that it was made from."""
+    """A proposed query and the documents it was made from."""
 
     text: str
     category: str
@@ -40,7 +40,7 @@ class GenerationRequest:
 
 
 class Maker(Plugin, ABC):
-    """Proposes queries, best first and as many as it can: the filter takes what it needs and then stops asking."""
+    """Proposes queries, best first, as many as it can; the filter stops it when it has enough."""
 
     @abstractmethod
     def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Draft]:
@@ -80,7 +80,7 @@ class Dropped:
 
 @dataclass(slots=True)
 class Generated:
-    """What passed the filter, what did not, and how lexical the rest is."""
+    """Queries that passed the filter, their overlap with their sources, and dropped drafts."""
 
     queries: list[Draft] = field(default_factory=list)
     overlaps: list[float] = field(default_factory=list)
@@ -98,7 +98,7 @@ def generate(
     existing: Sequence[str] = (),
     progress: Progress = silent,
 ) -> Generated:
-    """n queries for each category, none like another and none that its source's words give away."""
+    """Make n queries per category that differ from each other and from their sources' wording."""
     by_id = {article.document_id: f"{article.title}\n{article.summary}" for article in articles}
     generated = Generated()
     with progress("queries", request.n * len(request.categories)) as advance:
@@ -143,7 +143,7 @@ def query_file(
     existing: QueryFile | None = None,
     extra: Mapping[str, Any] | None = None,
 ) -> QueryFile:
-    """The drafts with ids, behind those that were there; sources and dropped drafts are in the metadata."""
+    """Append the drafts with new ids; sources and dropped drafts go into the metadata."""
     entries = list(existing.queries) if existing else []
     metadata: dict[str, Any] = dict(existing.metadata) if existing else {}
     used = {entry.query_id for entry in entries}
@@ -177,7 +177,7 @@ def query_file(
 
 
 def free_id(category: str, used: Collection[str]) -> str:
-    """The next id of a category that no query has."""
+    """The next unused id of a category."""
     stem = re.sub(r"[^\w-]+", "_", category.lower()).strip("_") or "query"
     number = 1
     while (name := f"{stem}_{number:03d}") in used:
@@ -185,16 +185,16 @@ def free_id(category: str, used: Collection[str]) -> str:
     return name
 
 
-KEYWORDS = "keywords"  # queries that are words of their source on purpose: how much they share is no objection
+KEYWORDS = "keywords"  # queries made of their source's words, so overlap is no objection
 
 
 def without_places() -> dict[str, Category]:
-    """What makes sense for any corpus: the five categories ask about places."""
+    """Categories for a corpus without places; the five defaults ask about places."""
     return {KEYWORDS: Category("the words that tell a document from the others", ("{phrase}",))}
 
 
 def check_categories(categories: Mapping[str, str | Category]) -> dict[str, Category]:
-    """A line-up's own categories; a plain text says what the category is about."""
+    """A line-up's own categories; a string describes a category."""
     checked: dict[str, Category] = {}
     for name, value in (categories or DEFAULT_CATEGORIES).items():
         if not name.strip():

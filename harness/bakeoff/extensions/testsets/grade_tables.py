@@ -1,4 +1,4 @@
-"""The pairs to grade as a table that a spreadsheet opens, and grades that people have in one → an annotator's file."""
+"""Export pairs to grade as a spreadsheet, and import grades from a table as an annotator's file."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from bakeoff.tasks.formats.tables import read_table
 from bakeoff.tasks.task_folder import TaskFolder
 
 HEADS = ("grade", "query_text", "title", "text", "query", "document")
-LONGEST = 500  # characters of a text: what fits a cell that people read
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # beginnings of a formula
-_TEXT = "'"  # before a cell: what follows is text
+LONGEST = 500  # characters of a text in a cell
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # prefixes of a formula
+_TEXT = "'"  # prefix that makes a cell text
 
 
 def check_table(path: Path) -> None:
-    """Refuses at the start a name that an import would not read as CSV."""
+    """Refuse a name that an import would not read as CSV."""
     if path.suffix.lower() != ".csv":
-        raise InputError("the table of pairs is CSV", file=path, place="--out", remedy="let its name end in .csv")
+        raise InputError("the table of pairs is CSV", file=path, place="--out", remedy="choose a name ending in .csv")
 
 
 def write_pairs(folder: TaskFolder, pairs: Sequence[QueryDocument], path: Path) -> None:
-    """One row a pair with an empty grade; nothing tells who found it, or what others gave."""
+    """Write one row per pair with an empty grade, without who found it or what others gave."""
     table = io.StringIO(newline="")
     writer = csv.writer(table, quoting=csv.QUOTE_ALL)
     writer.writerow(HEADS)
@@ -42,16 +42,16 @@ def write_pairs(folder: TaskFolder, pairs: Sequence[QueryDocument], path: Path) 
         document = folder.document(name)
         texts = folder.query(query).text, document.title, document.text
         writer.writerow(["", *(as_cell(_start(text)) for text in texts), as_cell(query), as_cell(name)])
-    write_atomic(path, table.getvalue().encode("utf-8-sig"))  # without the mark Excel takes it for another encoding
+    write_atomic(path, table.getvalue().encode("utf-8-sig"))  # Excel needs the BOM to detect UTF-8
 
 
 def as_cell(text: str) -> str:
-    """The text as no spreadsheet runs it; one that begins with the sign for text gets another, so none is lost."""
+    """Escape formulas with a leading apostrophe; a leading apostrophe is doubled, so none is lost."""
     return f"{_TEXT}{text}" if text.startswith((*_FORMULA, _TEXT)) else text
 
 
 def ids_by_cell(ids: Collection[str], head: Collection[str]) -> dict[str, str]:
-    """The ids whose cells read otherwise; in a table that was not written here an id as it is comes first."""
+    """Map escaped cells back to ids; in tables from elsewhere, an exact id takes precedence."""
     exported = set(HEADS) <= set(head)
     cells = {as_cell(name): name for name in ids if as_cell(name) != name}
     return {cell: name for cell, name in cells.items() if exported or cell not in ids}
@@ -62,11 +62,11 @@ def _start(text: str) -> str:
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
 
-MOST = 10  # wrong rows that are named
+MOST = 10  # invalid rows to list
 
 
 class ImportedGrades(NamedTuple):
-    """How many grades are new, and how many rows have none."""
+    """Number of new grades, and of rows without one."""
 
     new: int
     empty: int
@@ -76,14 +76,14 @@ def import_grades(
     folder: TaskFolder, table: Path, who: str, columns: Mapping[str, str], labels: Mapping[str, int],
     *, add: bool = False, force: bool = False,
 ) -> ImportedGrades:  # fmt: skip
-    """Writes the table's grades as those of `who`; each must be of a pair of the task, rows without one are counted.
+    """Write the table's grades as those of `who`. Each must belong to a pair of the task; empty rows are counted.
 
-    `add` keeps those that are there, and `force` lets the table's count where both have one.
+    `add` keeps existing grades; with `force`, the table's replace those of the same pairs.
     """
     folder.check_own()
     path = folder.file_of(who)
     if path.exists() and not (add or force):
-        remedy = "--add adds to it, --force writes over it, --who names another annotator"
+        remedy = "--add adds to it, --force overwrites it, --who names another annotator"
         raise InputError("exists already", file=path, remedy=remedy)
     for field in columns:
         if field not in COLUMNS["judgments"]:
@@ -107,7 +107,7 @@ def import_grades(
 
 
 class _Reader:
-    """A table of grades row by row, so that all wrong rows can be named at once."""
+    """Reads a table of grades row by row, so that all invalid rows are reported at once."""
 
     def __init__(
         self, folder: TaskFolder, table: Path, columns: Mapping[str, str], labels: Mapping[str, int],
@@ -125,7 +125,7 @@ class _Reader:
         self.empty = 0
 
     def grades(self) -> dict[str, dict[str, int]]:
-        """All of them, or an error that names every row that does not fit."""
+        """All grades, or an error that lists every invalid row."""
         wrong: list[InputError] = []
         for place, row in read_table(self._table).rows:
             if not label_in(row, self._grade):
@@ -145,7 +145,7 @@ class _Reader:
         label = label_in(row, self._grade)
         if self._worth is None and whole(label) is None:
             raise InputError(
-                f"the grade {label!r} is no number", file=self._table, place=place, remedy="correct the cell"
+                f"the grade {label!r} is not a number", file=self._table, place=place, remedy="correct the cell"
             )
         table = Rows.of(self._table, [(place, row)])
         for _, query, document, grade in judgment_rows(table, self._columns, self._worth):
@@ -154,20 +154,20 @@ class _Reader:
             given = self._kept.grades.get(query, {}).get(document, grade)
             if given != grade:
                 raise InputError(
-                    f"{self._who} gave query {query!r}, document {document!r} a {given} before, here it is a {grade}",
-                    file=self._table, place=place, remedy="leave the line out, or --force: the new grade then counts",
+                    f"{self._who} gave query {query!r}, document {document!r} a {given}, and here a {grade}",
+                    file=self._table, place=place, remedy="remove the line, or take the new grade with --force",
                 )  # fmt: skip
             self._collector.add(place, query, document, grade)
 
 
 def _mostly_numbers(table: Path, column: str) -> bool:
-    """Whether more than half of the grades are numbers: what is none is a slip of the hand then."""
+    """Whether more than half of the grades are numbers; other values are then typos."""
     given = [label for _, row in read_table(table).rows if (label := label_in(row, column))]
     return 2 * sum(whole(label) is not None for label in given) > len(given)
 
 
 def _together(wrong: Sequence[InputError]) -> InputError:
-    """The first error, with a line for each of the others."""
+    """Join errors into one, with a line for each."""
     first, *others = wrong
     lines = [first.problem, *(f"  {error.place}: {error.problem}" for error in others[: MOST - 1])]
     if len(wrong) > MOST:

@@ -1,4 +1,4 @@
-"""Titles → articles, through the API of any MediaWiki, such as Wikipedia."""
+"""Fetch articles by title through the API of any MediaWiki, such as Wikipedia."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from bakeoff.tasks.formats.native import Article
 if TYPE_CHECKING:
     import httpx
 
-TITLES = 20  # the most extracts that one request may ask for, and only introductions come in numbers
+TITLES = 20  # most extracts per request; only introductions can be batched
 AGENT = "bakeoff (retrieval evaluation; one request at a time)"
-LAG = 5  # seconds a replica may be behind before the server asks us to come back later
-MOST_BYTES = 32 << 20  # of one answer: twenty introductions, or one whole article
-MOST_PARTS = 1000  # of the answer about the same titles
+LAG = 5  # seconds of replication lag above which the server asks to retry later
+MOST_BYTES = 32 << 20  # of one response: twenty introductions, or one whole article
+MOST_PARTS = 1000  # continuations of one response
 
 
 class _Change(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ class _Category(msgspec.Struct, frozen=True):
 
 
 class _Page(msgspec.Struct):
-    """What one answer tells of a page; the next one may add to it."""
+    """A page as far as it was received; continuations add to it."""
 
     title: str
     pageid: int | None = None
@@ -49,7 +49,7 @@ class _Page(msgspec.Struct):
     categories: list[_Category] = []
 
     def add(self, other: _Page) -> None:
-        """What a later part of the answer says."""
+        """Add what a continuation says."""
         self.pageid = self.pageid if other.pageid is None else other.pageid
         self.extract = self.extract if other.extract is None else other.extract
         self.missing, self.invalid = self.missing or other.missing, self.invalid or other.invalid
@@ -75,7 +75,7 @@ class _WikiAnswer(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class Fetched:
-    """The articles, and the titles that have no page."""
+    """Articles, and titles without a page."""
 
     articles: list[Article] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
@@ -90,15 +90,15 @@ def fetch(
     timeout: float = 30.0,
     progress: Progress = silent,
 ) -> Fetched:
-    """The introductions (or the whole texts) of these pages, redirects followed, in the order of the titles."""
+    """Fetch the introductions (or whole texts) of these pages in order, following redirects."""
     import httpx
 
     if urlsplit(api).scheme not in ("http", "https"):
-        raise InputError(f"{api!r} is no address", place="--api", remedy="such as https://…/w/api.php")
+        raise InputError(f"{api!r} is not a URL", place="--api", remedy="such as https://…/w/api.php")
     wanted = list(dict.fromkeys(title.strip().replace("_", " ") for title in titles if title.strip()))
     for title in wanted:
         if "|" in title:
-            raise InputError(f"{title!r} is no title: it has a bar in it")
+            raise InputError(f"{title!r} is not a title; titles have no |")
     policy, rate_limit = policy or RetryPolicy(), RateLimit()
     rate_limit.sleep = policy.sleep
     fetched, size = Fetched(), 1 if whole else TITLES
@@ -175,7 +175,7 @@ def _article(page: _Page, page_id: int) -> Article:
 
 
 def _get(client: httpx.Client, url: str, timeout: float) -> _WikiAnswer:
-    """One request. MediaWiki reports errors with status 200; temporary ones come with a time to wait."""
+    """Send one request. MediaWiki reports errors with status 200; temporary ones have a retry time."""
     expected = Expected(MOST_BYTES, _WikiAnswer)
 
     def work() -> httpx.Response:
@@ -186,7 +186,7 @@ def _get(client: httpx.Client, url: str, timeout: float) -> _WikiAnswer:
         response = in_time(work, timeout)
         answer: _WikiAnswer = expected.require()
     except json.JSONDecodeError:
-        raise InputError("does not speak MediaWiki's API", file=url.partition("?")[0], remedy="check --api") from None
+        raise InputError("is not a MediaWiki API", file=url.partition("?")[0], remedy="check --api") from None
     except Exception as error:
         failed = failure(error, who=urlsplit(url).netloc, hints={404: "check --api"})
         raise CallFailed(str(failed)) if isinstance(failed, EmbeddingFailed) else failed from None

@@ -1,4 +1,4 @@
-"""The folder of a new task: around imported or generated queries, or as a copy of a task that is there."""
+"""Create a task folder for imported or generated queries, or as a copy of a task."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from bakeoff.tasks.formats.source_tables import FILES
 from bakeoff.tasks.ground_truth import FILE, GroundTruth, rel_line
 from bakeoff.tasks.task_folder import TaskFolder, check_not_built_in
 
-DESCRIPTION, QUERIES = "task.toml", "queries.json"  # of a new task
-UNNAMED = "task"  # the folder of a task for which nobody chose one
-ENDINGS = (*FILES, ".json", ".txt", ".db", ".sqlite", ".sqlite3")  # of a corpus's source: no part of a name
+DESCRIPTION, QUERIES = "task.toml", "queries.json"  # file names in a new task
+UNNAMED = "task"  # default folder of a task
+ENDINGS = (*FILES, ".json", ".txt", ".db", ".sqlite", ".sqlite3")  # suffixes of a source that are not part of its name
 
 
 def copy_task(source: str, target: Path) -> Path:
-    """A native task with its documents, grades and annotations, in a folder that is nobody else's."""
+    """Copy a native task with its documents, grades and annotations to a new folder."""
     folder = TaskFolder.open(source)
     if folder.kind.format != FORMAT:
         raise InputError(
             f"is a task of format {folder.kind.format!r}", file=folder.path, place="format",
-            remedy="its files are yours already: grade it where it is",
+            remedy="grade it in place; its files are your own",
         )  # fmt: skip
     articles = folder.kind.base / folder.kind.options["articles"]
     if target.exists():
@@ -47,7 +47,7 @@ def copy_task(source: str, target: Path) -> Path:
 
 
 def queries_file(folder: Path) -> Path:
-    """The queries of the task in this folder, as its description names them; of a new task, where they will be."""
+    """The file with the task's queries, as task.toml names it; the default for a new task."""
     path = folder / DESCRIPTION
     check_not_built_in(path)
     if not path.exists():
@@ -56,24 +56,24 @@ def queries_file(folder: Path) -> Path:
     if description.get("format") != FORMAT:
         raise InputError(
             f"the queries of this task are not in Bakeoff's own format ({FORMAT})", file=path, place="format",
-            remedy="put them into the file that it reads, or choose another --out",
+            remedy="add them to its own file, or choose another --out",
         )  # fmt: skip
     return folder / str(description.get("queries", QUERIES))
 
 
 def check_new(folder: Path) -> None:
-    """Refuses to make a task where one is, or where grades are that it would empty."""
+    """Refuse to overwrite a task or its grades."""
     check_not_built_in(folder / DESCRIPTION)
     for name in (DESCRIPTION, FILE):
         if (folder / name).exists():
             raise InputError(
-                "exists already, and a new task would write over it", file=folder / name,
-                remedy="--add adds queries to a task that is there, or choose another --out",
+                "already exists and would be overwritten", file=folder / name,
+                remedy="use --add to extend the task, or choose another --out",
             )  # fmt: skip
 
 
 def write_task(folder: Path, articles: Path, queries: QueryFile) -> Path:
-    """A new task's files: ungraded, but complete, so that every command takes it."""
+    """Write a complete task without grades, which every command accepts."""
     check_new(folder)
     relative = Path(os.path.relpath(articles.resolve(), folder.resolve())).as_posix()
     name = _name(folder, articles)
@@ -89,7 +89,7 @@ def write_task(folder: Path, articles: Path, queries: QueryFile) -> Path:
 
 
 def _name(folder: Path, articles: Path) -> str:
-    """The folder's, where somebody chose it; otherwise what the corpus was imported from."""
+    """The folder's name if it was chosen; otherwise the name of the corpus's source."""
     if folder.resolve().name != UNNAMED:
         return folder.resolve().name
     source = Path(str(read_data(articles, ArticleFile)[0].metadata.get("source", "")))

@@ -1,4 +1,4 @@
-"""Which pairs to grade: the top documents of several contenders, or all where they are few."""
+"""Pooling: the pairs to grade are the top documents of several contenders."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from bakeoff.running.runner import Settings, run
 from bakeoff.tasks.annotations import POOL, Pool
 from bakeoff.tasks.task_folder import TaskFolder
 
-ALL_BELOW = 1000  # pairs up to which nothing is left out: as many as a person grades in a day
+ALL_BELOW = 1000  # grade all pairs up to this many, about a day's work
 DEPTH = 10
 
-Rankings = Mapping[str, Mapping[str, Ranking]]  # contender → query → what it answered
+Rankings = Mapping[str, Mapping[str, Ranking]]  # contender → query → ranking
 
 
 def rankings_of_run(lineup: Lineup, task: Task, settings: Settings) -> Rankings:
-    """Lets the contenders of a line-up answer this task's queries once."""
+    """Run a line-up on this task's queries once."""
     ungraded = replace(settings, graded=False, recorded=False)
     outcome = run(replace(lineup, task=task, tasks=(), overrides={}, rounds=1), ungraded)
     if not outcome.ran:
@@ -37,7 +37,7 @@ def rankings_of_run(lineup: Lineup, task: Task, settings: Settings) -> Rankings:
 
 
 def rankings_of_result(folder: Path, queries: Sequence[str]) -> Rankings:
-    """What the contenders of an earlier run answered."""
+    """Read the rankings of an earlier run."""
     detailed = read_detailed(folder)
     if not set(detailed.queries) & set(queries):
         raise InputError("has none of this task's queries", file=folder, remedy="name a result of the same task")
@@ -48,7 +48,7 @@ def rankings_of_result(folder: Path, queries: Sequence[str]) -> Rankings:
 
 
 def pool_rankings(rankings: Rankings, queries: Sequence[str], depth: int, salt: str = "") -> dict[str, list[str]]:
-    """The union of everyone's first documents, in a seeded order, so that places do not show ranks."""
+    """The union of all top documents, in a seeded order that does not reveal ranks."""
     pool: dict[str, list[str]] = {}
     for query in queries:
         documents = {
@@ -59,7 +59,7 @@ def pool_rankings(rankings: Rankings, queries: Sequence[str], depth: int, salt: 
 
 
 def extend_pool(folder: TaskFolder, pairs: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """With what was pooled before: a pair that somebody may have graded never leaves the pool."""
+    """Add the existing pool, since a pair that may be graded never leaves it."""
     before = folder.pool() if (folder.annotations / POOL).exists() else []
     merged: dict[str, list[str]] = {query: list(documents) for query, documents in pairs.items()}
     for query, document in before:
@@ -69,7 +69,7 @@ def extend_pool(folder: TaskFolder, pairs: Mapping[str, Sequence[str]]) -> dict[
 
 
 def write_pool(folder: TaskFolder, pairs: dict[str, list[str]], metadata: Mapping[str, Any]) -> Path:
-    """The pool, in a file beside the task."""
+    """Write the pool to the task's annotations."""
     folder.check_own()
     path = folder.annotations / POOL
     write_json(path, Pool(metadata=dict(metadata), pairs=pairs))

@@ -1,4 +1,4 @@
-"""Few grades from people, many from a model: prediction-powered inference (Angelopoulos and others, 2023)."""
+"""Prediction-powered inference: few grades from people, many from a model (Angelopoulos and others, 2023)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.intervals import RESAMPLES
 from bakeoff.statistics.small_samples import exact_interval
 
-FEWEST = 20  # queries that people graded: with fewer the intervals do not hold
+FEWEST = 20  # queries graded by people; with fewer, intervals lose their coverage
 
 
 class CorrectedMean(msgspec.Struct, frozen=True, kw_only=True):
-    """A mean with its interval, and how much the model's scores counted for it (0: not at all)."""
+    """A mean with its interval; `weight` is that of the model's scores, 0 to 1."""
 
     value: float
     low: float
@@ -27,7 +27,7 @@ class CorrectedMean(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Unbounded:
-    """Values without bounds: Student's interval."""
+    """Unbounded values, with Student's interval."""
 
     def ends(self, values: Values, level: float) -> tuple[float, float]:
         """Of the mean."""
@@ -39,7 +39,7 @@ class Unbounded:
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """Scores from 0 to 1: their intervals are exact, so that they hold where few queries score at all."""
+    """Scores from 0 to 1, with exact intervals that hold even if few queries score above 0."""
 
     draws: int = RESAMPLES
     least: float = 0.0
@@ -51,13 +51,13 @@ class Bounded:
 
 @dataclass(frozen=True, slots=True)
 class BoundedDifference:
-    """Differences of two rows with these means: at each end, the one that looks good fails on an imagined query."""
+    """Differences of two bounded rows with these means. At each end, an imagined query fails the better row."""
 
     one: float
     other: float
 
     def ends(self, values: Values, level: float) -> tuple[float, float]:
-        """The wider of Student's with and without the imagined query."""
+        """Student's interval with or without the imagined query, whichever is wider."""
         low, high = Unbounded().ends(values, level)
         return (
             min(low, Unbounded().ends(np.append(values, -self.other), level)[0]),
@@ -69,7 +69,7 @@ Kind = Unbounded | Bounded | BoundedDifference
 
 
 def mean_estimate(values: Values, kind: Kind, level: float = 1 - ALPHA) -> CorrectedMean:
-    """People alone, or the model alone."""
+    """The mean of people's or of the model's scores alone."""
     low, high = kind.ends(values, level)
     return CorrectedMean(value=float(values.mean()), low=low, high=high)
 
@@ -82,11 +82,11 @@ def correct_mean(
     level: float = 1 - ALPHA,
     weight: float | None = None,
 ) -> CorrectedMean:
-    """The mean over all queries, from people's scores on a random sample of them and the model's on every one.
+    """The mean over all queries, from people's scores on a random sample and the model's on every query.
 
-    The model's mean elsewhere is corrected by how far people's scores are from it where both are known. The weight
-    that gives the shortest interval is used (PPI++): a model that does not agree with people counts for nothing. The
-    ends are those of the two means, whose distances add up as those of independent means do (Zou and Donner, 2008).
+    The model's mean elsewhere is corrected by its mean difference from people where both graded. The default weight
+    gives the shortest interval (PPI++), so a model that disagrees with people gets weight 0. The interval combines
+    those of the two independent means (Zou and Donner, 2008).
     """
     n, other = len(people), len(model_elsewhere)
     if n < FEWEST:

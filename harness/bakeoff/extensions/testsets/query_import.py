@@ -1,4 +1,4 @@
-"""Queries that people have → the queries of a task: a table, or the log of a search."""
+"""Import queries from a table, a text file or a search log."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bakeoff.tasks.search_log import LogColumns, normalise, read_log
 
 @dataclass(slots=True)
 class ImportedQueries:
-    """The queries, the rows that are not among them, each by its place in the file, and what was taken for what."""
+    """The queries, the rows left out by their place in the file, and which column became which field."""
 
     file: QueryFile
     new: int = 0
@@ -37,7 +37,7 @@ class ImportedQueries:
 
 @dataclass(frozen=True, slots=True)
 class _QueryRow:
-    """One query as its source has it; `id` is empty where the source gives none."""
+    """One query of the source; `id` is empty if it has none."""
 
     place: str
     text: str
@@ -58,7 +58,7 @@ def import_queries(
     existing: QueryFile | None = None,
     date: datetime.date | None = None,
 ) -> ImportedQueries:
-    """Behind those that are there, with their own ids; duplicates and empty ones are left out and named."""
+    """Append queries under their own ids; leave out and list duplicates and empty ones."""
     entries = list(existing.queries) if existing else []
     metadata: dict[str, Any] = dict(existing.metadata) if existing else {}
     imported = ImportedQueries(QueryFile(metadata=metadata, queries=entries))
@@ -74,7 +74,7 @@ def import_queries(
             if query.id in ids:
                 raise InputError(
                     f"query id {query.id!r} is taken by {ids[query.id]}", file=path, place=query.place,
-                    remedy="give each query its own id",
+                    remedy="use unique ids",
                 )  # fmt: skip
             name = query.id or free_id(query.category or "query", ids)
             places[key], ids[name] = query.place, query.place
@@ -110,11 +110,11 @@ def import_queries(
 
 
 def _of_file(path: Path, given: Mapping[str, str], imported: ImportedQueries) -> list[_QueryRow]:
-    """A file of plain text has one query on each line; everything else is a table."""
+    """Read one query per line from plain text; anything else is a table."""
     if Path(path.name.lower().removesuffix(".gz")).suffix != ".txt":
         return _of_table(path, given, imported)
     if given:
-        raise InputError("has no columns: each line is a query", file=path, place="--column", remedy="leave it out")
+        raise InputError("has no columns; each line is a query", file=path, place="--column", remedy="leave it out")
     imported.taken = "text = the line"
     queries = []
     for number, line in read_lines(path):
@@ -157,7 +157,7 @@ def _of_table(path: Path, given: Mapping[str, str], imported: ImportedQueries) -
 
 
 def _is_object(cell: Any) -> bool:
-    """Whether it was meant as a filter, well-formed or not."""
+    """Whether a cell is meant as a filter, valid or not."""
     return cell.lstrip().startswith("{") if isinstance(cell, str) else isinstance(cell, Mapping)
 
 
@@ -178,7 +178,7 @@ def _day(cell: Any, path: Path, place: str) -> str:
 
 
 def _of_log(path: Path, given: Mapping[str, str]) -> list[_QueryRow]:
-    """Each query once, the most asked first, with how often it was asked."""
+    """Distinct queries with their counts, most frequent first."""
     asked = [normalise(row.query) for row in read_log(path, LogColumns.rename(given), ("query",), empty=True)]
     first = {query: place for place, query in reversed(list(enumerate(asked, start=1)))}
     return [

@@ -1,4 +1,4 @@
-"""Drawing a sample: stratified over state × content type, the same for the same seed on every machine."""
+"""Draw a sample stratified over state × content type, reproducible by its seed on every machine."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ METHOD = "stratified random over state × content type, summaries required"
 
 
 def draw(items: Sequence[T], n: int, seed: int, *, stratum: Callable[[T], str], key: Callable[[T], str]) -> list[T]:
-    """n items, every stratum in proportion and none left out while n allows; ordered by key.
+    """Draw n items in proportion to the strata, at least one of each if n allows; sorted by key.
 
-    Within a stratum the order is that of a hash of seed and key, so no random generator's version matters.
+    Within a stratum, items are ordered by a hash of seed and key, so the result depends on no random generator.
     """
     if n > len(items):
-        raise InputError(f"{n} asked for, but only {len(items)} can be drawn", remedy=f"ask for {len(items)} or fewer")
+        raise InputError(f"can't draw {n} of {len(items)}", remedy=f"ask for {len(items)} or fewer")
     groups: dict[str, list[T]] = defaultdict(list)
     for item in items:
         groups[stratum(item)].append(item)
@@ -43,12 +43,12 @@ def draw(items: Sequence[T], n: int, seed: int, *, stratum: Callable[[T], str], 
 
 
 def allocate(sizes: Mapping[str, int], n: int) -> dict[str, int]:
-    """Places for each stratum: one each while n allows, the rest by largest remainder of the proportional share."""
+    """Allocate n places: one per stratum if n allows, the rest by the largest remainder."""
     total = sum(sizes.values())
     floor = 1 if n >= len(sizes) else 0
     shares = {name: max(floor, n * sizes[name] // total) for name in sorted(sizes)}
     while sum(shares.values()) != n:
-        # how far a stratum is below (or above) its exact share decides who gives or takes the next place
+        # the stratum furthest below (above) its exact share gains (loses) a place
         owed = {name: n * sizes[name] / total - share for name, share in shares.items()}
         if sum(shares.values()) < n:
             open_ = [name for name in shares if shares[name] < sizes[name]]
@@ -60,7 +60,7 @@ def allocate(sizes: Mapping[str, int], n: int) -> dict[str, int]:
 
 
 def select(pool: Sequence[Article], n: int = 25, seed: int = 42, *, date: datetime.date | None = None) -> ArticleFile:
-    """The sample with its metadata, ready to be written as `evaluate_articles.json`."""
+    """Draw the sample and its metadata, in the format of `evaluate_articles.json`."""
     eligible = [article for article in pool if article.summary.strip()]
     drawn = draw(
         eligible,
@@ -83,7 +83,7 @@ def select(pool: Sequence[Article], n: int = 25, seed: int = 42, *, date: dateti
 def read_pool(
     path: Path, columns: Mapping[str, str] | None = None, tables: tuple[str, str] | None = None
 ) -> tuple[list[Article], list[Fact]]:
-    """A pool from JSON or from a SQLite database, by the file's first bytes; and the unknown keys of JSON."""
+    """Read a pool from JSON or SQLite, told apart by the first bytes; also return notes on unknown JSON keys."""
     try:
         sqlite = is_sqlite(path)
     except OSError:
@@ -97,7 +97,7 @@ def read_pool(
 
 
 def _only_table(path: Path, columns: Mapping[str, str]) -> list[Article]:
-    """The rows of a database's only table; those of places get a content type, as in a `wikipedia.db`."""
+    """Rows of a database's only table; places get a content type, as in a `wikipedia.db`."""
     rows = [article for _, article in from_table(path, read_table(path, None), Options(columns)).documents]
     for row in rows:
         if row.city or row.county or row.state:

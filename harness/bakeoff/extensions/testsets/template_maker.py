@@ -1,4 +1,4 @@
-"""Queries without a model: texts with gaps, filled from what is known about the documents; the same everywhere."""
+"""Queries from templates, filled with facts about the documents; deterministic."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bakeoff.extensions.testsets.generate import Draft, GenerationRequest, Maker
 from bakeoff.tasks.formats.native import Article
 
 LONGEST = 3  # words in a phrase
-# Words that stop lists leave in and that tell nothing, or leave a phrase unfinished.
+# Words outside the stop lists that carry no meaning or leave a phrase incomplete.
 EMPTY_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -27,8 +27,8 @@ EMPTY_WORDS = frozenset(
         use used uses using via was were when where whether which while who whose will with within without would you""",
     )
 )
-ENOUGH = 20  # documents with a phrase that they repeat: with fewer, those that are said once are taken too
-SIGNATURE = 10  # words at the most in a line with a name: a longer one is a sentence about something
+ENOUGH = 20  # documents with a repeated phrase; with fewer, phrases that occur once count too
+SIGNATURE = 10  # most words in a signature; a longer line is a sentence
 _SIGNED = re.compile(r"\S@\w+\.\w|©|\b(copyright|\(c\))\W+(\(c\)|\d{4})", re.IGNORECASE)
 _SIGNED_BELOW = re.compile(r"\W*(authors?|maintainers?|copyright|credits)( (and|&) \w+)?\W*", re.IGNORECASE)
 _PIECES = re.compile(r"[^\w\s'-]+|\n\s*\n")
@@ -36,9 +36,9 @@ _WORD = re.compile(r"[^\W\d_]{3,}(?:-[^\W\d_]+)*")
 
 
 def key_phrases(articles: Sequence[Article], language: str = "en") -> dict[int | str, str]:
-    """The title where it has several telling words; otherwise words in a row that are frequent here, rare elsewhere.
+    """The title if it has several content words; otherwise a phrase frequent here and rare elsewhere.
 
-    Where enough documents say something more than once, the others get none: no phrase is better than a chance one.
+    If enough documents repeat a phrase, the others get none, since a chance phrase is worse.
     """
     phrases = {article.document_id: _count_phrases(article.summary, language) for article in articles}
     titles = {article.document_id: list(_phrases(article.title, language)) for article in articles}
@@ -61,7 +61,7 @@ def key_phrases(articles: Sequence[Article], language: str = "en") -> dict[int |
 
 
 def _count_phrases(text: str, language: str) -> Counter[tuple[str, ...]]:
-    """What a document says, and how often; who wrote it and under which terms is not what it is about."""
+    """Count a document's phrases, except those in its signature and licence lines."""
     signed, below = [], False
     for line in filter(str.strip, text.splitlines()):
         if (below or _SIGNED.search(line)) and len(line.split()) <= SIGNATURE:
@@ -72,7 +72,7 @@ def _count_phrases(text: str, language: str) -> Counter[tuple[str, ...]]:
 
 
 def _phrases(text: str, language: str) -> Iterator[tuple[str, ...]]:
-    """Every two or three words in a row that carry meaning and differ, within a clause."""
+    """Every sequence of two or three different content words within a clause."""
     for piece in _PIECES.split(text):
         run: list[str] = []
         for word in [*piece.lower().split(), ""]:
@@ -151,10 +151,10 @@ TEMPLATES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 
 
 class TemplateMaker(Maker):
-    """Every template with every filling, in an order drawn by the seed."""
+    """Fills every template in every way, in an order drawn by the seed."""
 
     def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Draft]:
-        """One draft per filling; its sources are all documents that the filling is true of."""
+        """One draft per filling; its sources are all documents that match it."""
         if request.as_of is not None:
             raise InputError("no template depends on a day", place="--as-of", remedy="use --maker llm")
         proposals: dict[str, list[int | str]] = {}
@@ -201,7 +201,7 @@ def _gaps(template: str) -> tuple[str, ...]:
 
 
 def _fillings(article: Article, wanted: Sequence[str], phrase: str | None = None) -> Iterator[dict[str, str]]:
-    """The values that an article has for these gaps: one filling for each of its topics, none if a gap stays open."""
+    """The article's values for these gaps: one filling per topic, none if a gap has no value."""
     kind = content_type(article)
     known = {
         "title": article.title,

@@ -1,4 +1,4 @@
-"""A `wikipedia.db`: summaries joined to articles, under these or other table and column names."""
+"""Read a `wikipedia.db`, in which summaries are joined to articles."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ SUMMARY_COLUMNS = {
 }
 ARTICLE_COLUMNS = {"pageid": "pageid", "categories": "categories", "html_file": "html_file"}
 NEEDED = ("page_id", "title", "pageid")  # and one of the summaries
-FIELDS = (*SUMMARY_COLUMNS, "categories", "html_file")  # of a row that is read
+FIELDS = (*SUMMARY_COLUMNS, "categories", "html_file")  # of a row
 
 
 def is_sqlite(path: Path) -> bool:
-    """By the file's first bytes: names of databases end in anything."""
+    """Check the first bytes, since databases have no fixed suffix."""
     with path.open("rb") as file:
         return file.read(16) == b"SQLite format 3\x00"
 
 
 def read_database(path: Path, columns: Mapping[str, str], tables: tuple[str, str]) -> list[Article]:
-    """Rows of a `wikipedia.db`: summaries joined to articles, other table and column names by option."""
+    """Join summaries to articles; tables and columns may have other names."""
     names = {**SUMMARY_COLUMNS, **ARTICLE_COLUMNS}
     for name in columns:
         if name not in names:
@@ -55,7 +55,7 @@ def read_database(path: Path, columns: Mapping[str, str], tables: tuple[str, str
 
 
 def _columns(path: Path, names: Mapping[str, str], tables: tuple[str, str]) -> dict[str, str]:
-    """The columns that there are, as SQL: each of its own table, or of the other one where only that has it."""
+    """The existing columns as SQL, from their own table or else from the other one."""
     there = tables_of(path)
     if missing := [table for table in tables if table not in there]:
         raise InputError(f"no such table: {missing[0]}", file=path, remedy=f"{REMEDY}; there are: {', '.join(there)}")
@@ -72,7 +72,7 @@ def _columns(path: Path, names: Mapping[str, str], tables: tuple[str, str]) -> d
 
 
 def _article(path: Path, names: Mapping[str, str], row: Mapping[str, Any]) -> Article:
-    """One row; SQLite keeps values of any type in any column."""
+    """Check types, since SQLite stores values of any type in any column."""
     page_id, title = row["page_id"], row["title"]
     for name, value in row.items():
         if name != "page_id" and not isinstance(value, str) and (value is not None or name == "title"):

@@ -62,7 +62,7 @@ def record(
         documents = len(watched.documents) if watched else 0
         _announce(asked, [*(wanted * calls), *_texts_of(watched)], max_cost)
         if dry_run:
-            return Check(command="canary", worse=False, sentences=["Nothing was asked."])
+            return Check(command="canary", worse=False, sentences=["Dry run; no request was sent."])
         path = out or file_for(asked.name, asked.card.name)
         check_file(path, force=force)
         try:
@@ -140,13 +140,13 @@ def _announce(provider: Provider, texts: list[CanaryText], max_cost: float | Non
     from bakeoff.extensions.production.canary import estimate
 
     tokens, dollars = estimate(texts, provider.card, 1)
-    price = "no price is known" if dollars is None else f"about ${dollars:.4f}"
+    price = "price unknown" if dollars is None else f"about ${dollars:.4f}"
     say(
-        f"asking for {most}{len(texts)} texts, about {tokens:.0f} tokens: {'free' if provider.local else price}",
+        f"embedding {most}{len(texts)} texts, about {tokens:.0f} tokens: {'free' if provider.local else price}",
         err=True,
     )
     if max_cost is not None and dollars is None and not provider.local:
-        raise InputError("no price is known", place="--max-cost", remedy="give it: --set price=0.02")
+        raise InputError("the price is unknown", place="--max-cost", remedy="give it as --set price=0.02")
     if max_cost is not None and dollars is not None and dollars > max_cost:
         raise InputError(
             f"this would cost about ${dollars:.4f}", place="--max-cost", remedy="allow more, or ask for less"

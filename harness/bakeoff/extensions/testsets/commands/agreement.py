@@ -1,4 +1,4 @@
-"""`bakeoff agreement` and `bakeoff audit`: how far the grades can be trusted."""
+"""`bakeoff agreement` and `bakeoff audit`: how reliable the grades are."""
 
 from __future__ import annotations
 
@@ -28,11 +28,14 @@ if TYPE_CHECKING:
 def agreement(
     task: TaskArgument,
     who: Annotated[list[str] | None, typer.Option(help="Only these annotators.")] = None,
-    worst: Annotated[int, typer.Option(min=0, help="How many of the pairs they disagree on most to show.")] = 10,
-    out: Annotated[Path | None, typer.Option(help="Also write everything as JSON.")] = None,
+    worst: Annotated[int, typer.Option(min=0, help="Number of disagreements to show, largest first.")] = 10,
+    out: Annotated[Path | None, typer.Option(help="Also write all figures to this JSON file.")] = None,
     force: Force = False,
 ) -> None:
-    """Say how far annotators agree: Cohen's and Fleiss' κ, Krippendorff's α, and where they differ."""
+    """Measure how far annotators agree, and list disagreements.
+
+    Prints Cohen's κ, Fleiss' κ and Krippendorff's α.
+    """
     from bakeoff_providers.registry import nearest
 
     from bakeoff.core.files import write_json
@@ -48,12 +51,12 @@ def agreement(
     annotators = folder.annotators()
     for name in who or ():
         if name not in annotators:
-            raise InputError(f"nobody here is called {name!r}", place="--who", remedy=nearest(name, list(annotators)))
+            raise InputError(f"there is no annotator {name!r}", place="--who", remedy=nearest(name, list(annotators)))
     given = {name: annotation.pairs() for name, annotation in annotators.items() if not who or name in who}
     if len(given) == 1 and not who:
         if standing := folder.standing():
             say(words(standing))
-        say(f"agreement needs a second one: bakeoff annotate {task} --who …")
+        say(f"agreement needs a second annotator: bakeoff annotate {task} --who …")
         return
     if len(given) < 2:
         raise InputError(
@@ -67,7 +70,7 @@ def agreement(
     if models := [name for name in agreed.annotators if annotators[name].kind == "model"]:
         all_ = len(models) == len(agreed.annotators)
         said = "All annotators are models" if all_ else f"Models: {', '.join(models)}"
-        say(f"{said}. That models agree with each other does not show that they agree with people.")
+        say(f"{said}. Agreement between models does not imply agreement with people.")
     table = Grid(["annotators", Figures("pairs"), Figures("equal"), "κ", "κ linear", "κ quadratic"])
     for two in agreed.two:
         values = (_format(two.plain), _format(two.linear), _format(two.quadratic))
@@ -75,7 +78,7 @@ def agreement(
     console().print(table)
     say(f"Fleiss' κ, {pluralise(agreed.fleiss_pairs, 'pair')} that all graded: {_format(agreed.fleiss)}")
     say(f"Krippendorff's α (ordinal): {_format(agreed.alpha)}")
-    say("In brackets 95% intervals, over resampled queries.")
+    say("Brackets show 95% intervals, bootstrapped over queries.")
     for two in agreed.two:
         if two.pairs and two.equal == 1:
             say(f"{two.a}, {two.b}: {_all_equal(two.pairs)}")
@@ -96,16 +99,17 @@ def agreement(
 
 def audit(
     task: TaskArgument,
-    judge: Annotated[str, typer.Argument(help="The judge model, as its file in annotations/ is called.")],
-    measure: Annotated[
-        str | None, typer.Option(help="The measure that decides who wins; default: the line-up's.")
-    ] = None,
+    judge: Annotated[str, typer.Argument(help="The judge model, by its file name in annotations/.")],
+    measure: Annotated[str | None, typer.Option(help="Measure of the winner; default: the line-up's.")] = None,
     samples: Annotated[int, typer.Option(min=1, help="Bootstrap samples.")] = 1000,
     result: ResultOption = None,
     lineup: LineupOption = None,
     offline: Offline = False,
 ) -> None:
-    """Audit a judge model against people: κ on what both graded, and whether its errors could change the winner."""
+    """Audit a judge model against people's grades.
+
+    Prints κ on the pairs that both graded, and how often the judge's errors would change the winner.
+    """
     from bakeoff_providers.registry import nearest
 
     from bakeoff.core.printable import pluralise
@@ -142,7 +146,7 @@ def audit(
         say(_all_equal(two.pairs))
     console().print(_confusion(two))
     seen = ", ".join(f"{sum(two.confusion[grade])} of {given} with a {grade}" for grade, given in audited.given.items())
-    say(f"Of what the judge graded, people saw {seen}.")
+    say(f"By the judge's grade, people graded {seen}.")
     places = sorted(audited.means, key=lambda label: -audited.means[label])
     how = f" ({WEIGHTED})" if audited.by_traffic else ""
     say(f"{by} by the judge{how}: " + ", ".join(f"{label} {audited.means[label]:.3f}" for label in places))
@@ -157,8 +161,8 @@ def _all_equal(pairs: int) -> str:
     from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets.agreement import most_unequal
 
-    bound = f"at most {most_unequal(pairs):.1%} of such pairs may differ (95%, were they independent)"
-    return f"No disagreement in {pluralise(pairs, 'pair')}, so κ has no interval: {bound}."
+    bound = f"at most {most_unequal(pairs):.1%} of such pairs differ (95%, if independent)"
+    return f"No disagreement in {pluralise(pairs, 'pair')}, so κ has no interval; {bound}."
 
 
 def _format(estimate: Coefficient) -> str:

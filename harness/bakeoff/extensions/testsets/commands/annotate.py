@@ -24,7 +24,7 @@ OpenPage = Annotated[bool, typer.Option("--open/--no-open", help="Open the page 
 
 
 def annotate(task: TaskArgument, who: Who = None, port: Port = 0, open_page: OpenPage = True) -> None:
-    """Grade by hand, on a page that only this machine sees."""
+    """Grade by hand, on a page that only this machine can open."""
     from bakeoff.extensions.testsets.pool import ALL_BELOW
     from bakeoff.tasks.annotations import POOL
     from bakeoff.tasks.task_folder import TaskFolder
@@ -43,9 +43,9 @@ def adjudicate(
     decisions: Annotated[
         Path | None, typer.Option("--from", help="A JSON list of {query_id, page_id, grade, why}.")
     ] = None,
-    majority: Annotated[bool, typer.Option("--majority", help="Ask nothing: leave the rest to the majority.")] = False,
+    majority: Annotated[bool, typer.Option("--majority", help="Ask nothing; the majority decides.")] = False,
 ) -> None:
-    """Settle what annotators disagree on, then write the ground truth."""
+    """Resolve disagreements, then write the ground truth."""
     from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets.agreement import Adjudication
     from bakeoff.tasks.task_folder import TaskFolder

@@ -1,4 +1,4 @@
-"""`bakeoff corpus import` and `bakeoff select`: documents of any kind as a corpus, and a sample of one."""
+"""`bakeoff corpus import` and `bakeoff select`: import a corpus, or sample one."""
 
 from __future__ import annotations
 
@@ -21,30 +21,28 @@ from bakeoff.cli.shared_options import (
     warn,
 )
 
-corpus = typer.Typer(help="Documents in, `articles.json` out.", no_args_is_help=True)
+corpus = typer.Typer(help="Import documents into articles.json.", no_args_is_help=True)
 
 
 @corpus.command("import")
 def import_(
     source: Annotated[
         Path,
-        typer.Argument(help="A folder, a CSV/JSONL/JSON/parquet file, a database, or with --api a list of titles."),
+        typer.Argument(help="A folder, table or database; with --api, a title list."),
     ],
     out: Annotated[Path, typer.Option(help="The file to write.")] = ARTICLES,
     column: ColumnOption = None,
     table: Annotated[str | None, typer.Option(help="Database: the table to read.")] = None,
-    api: Annotated[str | None, typer.Option(help="A MediaWiki API: the source is then a file of page titles.")] = None,
+    api: Annotated[str | None, typer.Option(help="A MediaWiki API; SOURCE is then a list of titles.")] = None,
     whole: Annotated[bool, typer.Option("--whole", help="MediaWiki: whole articles, not only introductions.")] = False,
     chunks: Annotated[
         str | None,
-        typer.Option(
-            help="How documents are cut: whole, fixed, sentence or semantic; default: as the source says, or whole."
-        ),
+        typer.Option(help="whole, fixed, sentence or semantic chunks."),
     ] = None,
     chunk_size: Annotated[int, typer.Option(min=1, help="Words per chunk.")] = 512,
     force: Force = False,
 ) -> None:
-    """Import documents; empty ones and duplicates are left out and named."""
+    """Import documents; empty ones and duplicates are left out."""
     import msgspec
 
     from bakeoff.core.files import write_json
@@ -79,16 +77,13 @@ def import_(
 
 def select(
     pool: Annotated[Path, typer.Argument(help="A JSON pool, or a SQLite database such as wikipedia.db.")],
-    n: Annotated[int, typer.Option("--n", min=1, help="How many documents to draw.")] = 25,
-    seed: Annotated[int, typer.Option(help="The same seed draws the same documents on every machine.")] = 42,
+    n: Annotated[int, typer.Option("--n", min=1, help="Number of documents to draw.")] = 25,
+    seed: Annotated[int, typer.Option(help="The same seed draws the same documents.")] = 42,
     out: Annotated[Path, typer.Option(help="The file to write.")] = Path("evaluate_articles.json"),
-    date: Annotated[str | None, typer.Option(help="selection_date, as YYYY-MM-DD; default: today.")] = None,
+    date: Annotated[str | None, typer.Option(help="Selection date, as YYYY-MM-DD; default: today.")] = None,
     table: Annotated[
         tuple[str, str] | None,
-        typer.Option(
-            help="Database: the tables of the summaries and of the articles; "
-            "default: the only one, or page_summaries and articles."
-        ),
+        typer.Option(help="Database: the tables of summaries and of articles."),
     ] = None,
     column: ColumnOption = None,
     force: Force = False,

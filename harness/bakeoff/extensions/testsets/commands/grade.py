@@ -1,4 +1,4 @@
-"""`bakeoff grade`: let people or models grade, and see which pairs are still worth grading."""
+"""`bakeoff grade`: grade by people or models, and find the pairs worth grading next."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 def export_(
     task: TaskArgument,
-    out: Annotated[Path, typer.Option(help="The table to write, a CSV file.")] = Path("pairs.csv"),
+    out: Annotated[Path, typer.Option(help="The CSV file to write.")] = Path("pairs.csv"),
     lineup: LineupOption = None,
     depth: Depth = 10,
     all_below: AllBelow = 1000,
@@ -61,7 +61,10 @@ def export_(
     ungraded: Ungraded = False,
     force: Force = False,
 ) -> None:
-    """Write the pairs to grade into a table with an empty column for the grade; `grade import` takes it back."""
+    """Write the pairs to grade to a CSV file.
+
+    Fill in its column grade; `grade import` reads it back.
+    """
     from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets.grade_tables import check_table, write_pairs
     from bakeoff.tasks.task_folder import TaskFolder
@@ -82,16 +85,19 @@ def export_(
 
 def import_(
     task: TaskArgument,
-    source: Annotated[Path, typer.Argument(help="CSV, TSV, JSON, JSONL, parquet or qrels; one grade in each row.")],
+    source: Annotated[Path, typer.Argument(help="CSV, TSV, JSON, JSONL, parquet or qrels; a grade per row.")],
     who: Who = None,
     column: ColumnOption = None,
     label: LabelOption = None,
-    add: Annotated[bool, typer.Option("--add", help="Add to the grades that this annotator has.")] = False,
+    add: Annotated[bool, typer.Option("--add", help="Add to this annotator's grades.")] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Write over this annotator's grades; with --add, of the same pairs.")
+        bool, typer.Option("--force", help="Overwrite grades; with --add, only of the same pairs.")
     ] = False,
 ) -> None:
-    """Take grades that somebody gave elsewhere, as those of one annotator; rows without a grade are left out."""
+    """Import one annotator's grades from a table.
+
+    Rows without a grade are left out.
+    """
     from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets.grade_tables import import_grades
     from bakeoff.tasks.task_folder import TaskFolder
@@ -111,24 +117,22 @@ class GradeOrNext(TyperGroup):
     """`bakeoff grade TASK` grades; only the name of a subcommand leads elsewhere."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Puts in the command that is meant when none is named."""
+        """Insert the default command if none is named."""
         if args and args[0] not in self.commands:
             args = ["pairs", *args]
         return super().parse_args(ctx, args)
 
 
-grade = typer.Typer(
-    cls=GradeOrNext, help="Grade a task's pairs: `bakeoff grade TASK --judge llm`, or `people`.", no_args_is_help=True
-)
+grade = typer.Typer(cls=GradeOrNext, help="Grade a task's pairs by people or by a model.", no_args_is_help=True)
 
 
 @grade.command("pairs")
 def pairs_(
     task: TaskArgument,
-    judge: Annotated[str, typer.Option(help="people, on a page, or llm, a model.")] = "people",
+    judge: Annotated[str, typer.Option(help="people (on a local page) or llm.")] = "people",
     model: ModelOption = None,
     set_: ChatOption = None,
-    repeats: Annotated[int, typer.Option(min=1, help="llm: how often each model is asked; the majority counts.")] = 1,
+    repeats: Annotated[int, typer.Option(min=1, help="llm: answers per model; the majority counts.")] = 1,
     lineup: LineupOption = None,
     depth: Depth = 10,
     all_below: AllBelow = 1000,
@@ -140,13 +144,13 @@ def pairs_(
     open_page: OpenPage = True,
     ungraded: Ungraded = False,
     sample: Annotated[
-        int | None, typer.Option(min=1, help="people: only a random sample of so many queries, for `grade corrected`.")
+        int | None, typer.Option(min=1, help="people: sample this many queries, for grade corrected.")
     ] = None,
     until_decided: Annotated[
         bool, typer.Option("--until-decided", help="Grade look by look, until the plan of looks decides.")
     ] = False,
 ) -> None:
-    """Grade: pool the contenders' top documents, then let people grade them (the default), or models.
+    """Pool the contenders' top documents, then grade them.
 
     The word `pairs` may be left out: `bakeoff grade TASK`. Four more commands have options of their own (--help):
     `bakeoff grade export TASK` writes the same pairs into a table; `bakeoff grade import TASK FILE` takes that table
@@ -206,7 +210,7 @@ def correct_(
     lineup: LineupOption = None,
     offline: Offline = False,
 ) -> None:
-    """Score by a model's grades on all queries, corrected by people's on a random sample of them."""
+    """Score by a model's grades, corrected by people's on a sample."""
     from bakeoff.evaluation.measures import Measure
     from bakeoff.extensions.testsets.corrected import correct, grades_by
     from bakeoff.lineup.lineup import Lineup
@@ -223,11 +227,11 @@ def correct_(
         )
     correction = correct(rankings_for(folder, result, lineup, offline), people, model, by, rel)
     say(
-        f"{by.label}: people graded {correction.by_people} of the {correction.queries} queries that the model graded; "
-        "the interval of the model alone is not to be relied on"
+        f"{by.label}: people graded {correction.by_people} of the {correction.queries} queries that the model graded. "
+        "The model's scores alone may be biased."
     )
     if any(query.drawn for query in folder.task.queries):
-        say("every drawn query counts alike here: these are not the means per query asked")
+        say("Drawn queries count equally here; these are not means per query asked.")
     for rows in (correction.rows, correction.pairs):
         console().print(
             tabulate_means(
@@ -239,17 +243,17 @@ def correct_(
 @grade.command("next")
 def next_(
     task: TaskArgument,
-    n: Annotated[int, typer.Option("--n", min=1, help="How many pairs to name.")] = 10,
-    measure: Annotated[str | None, typer.Option(help="The measure that orders; default: the line-up's.")] = None,
+    n: Annotated[int, typer.Option("--n", min=1, help="Number of pairs to list.")] = 10,
+    measure: Annotated[str | None, typer.Option(help="Measure of the order; default: the line-up's.")] = None,
     result: ResultOption = None,
     lineup: LineupOption = None,
     offline: Offline = False,
-    page: Annotated[bool, typer.Option("--page", help="Then serve the page on which just these are graded.")] = False,
+    page: Annotated[bool, typer.Option("--page", help="Then open a page to grade just these.")] = False,
     who: Who = None,
     port: Port = 0,
     open_page: OpenPage = True,
 ) -> None:
-    """Name the ungraded pairs whose grade would most change the order of the contenders."""
+    """List the ungraded pairs that matter most to the ranking."""
     from bakeoff.evaluation.measures import Measure
     from bakeoff.extensions.testsets.label_next import next_pairs
     from bakeoff.lineup.lineup import Lineup
@@ -335,7 +339,7 @@ def _alone(candidate: Candidate) -> str:
 
 
 def tabulate_means(rows: Sequence[tuple[str, CorrectedMean, CorrectedMean, CorrectedMean]], differences: bool) -> Grid:
-    """A row for each contender or pair."""
+    """One row per contender or pair."""
     from rich.text import Text
 
     from bakeoff.report.grid import Figures, Grid

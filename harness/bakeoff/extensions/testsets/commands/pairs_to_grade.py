@@ -1,4 +1,4 @@
-"""What commands of grading share: the pairs to grade, and chat models: how they are named and set, what they used."""
+"""Shared by the grading commands: the pairs to grade, and chat models with their options and usage."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from bakeoff.tasks.annotations import QueryDocument
     from bakeoff.tasks.task_folder import TaskFolder
 
-Depth = Annotated[int, typer.Option(min=1, help="How many documents of each contender are pooled.")]
-AllBelow = Annotated[int, typer.Option(min=0, help="Grade all pairs where there are no more than this.")]
-Ungraded = Annotated[bool, typer.Option("--ungraded", help="Only pairs that the task has no grade for.")]
+Depth = Annotated[int, typer.Option(min=1, help="Number of documents to pool from each contender.")]
+AllBelow = Annotated[int, typer.Option(min=0, help="Grade all pairs if there are at most this many.")]
+Ungraded = Annotated[bool, typer.Option("--ungraded", help="Only pairs without a grade.")]
 
 
 class PairsToGrade(NamedTuple):
-    """The pairs, and what writes their pool, which waits until grading can really begin."""
+    """The pairs; `keep` writes their pool once grading can begin."""
 
     pairs: list[QueryDocument]
     keep: Callable[[], object] = lambda: None
 
 
 def rankings_for(folder: TaskFolder, result: Path | None, lineup: Path | None, offline: bool) -> Rankings:
-    """What contenders answered: from a result, or by running a line-up now."""
+    """The contenders' rankings, from a result or by running a line-up."""
     from bakeoff.extensions.testsets.pool import rankings_of_result, rankings_of_run
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars
@@ -51,13 +51,13 @@ def rankings_for(folder: TaskFolder, result: Path | None, lineup: Path | None, o
 def pairs_to_grade(
     folder: TaskFolder, lineup: Path | None, depth: int, all_below: int, offline: bool, *, ungraded: bool
 ) -> PairsToGrade:
-    """All pairs where they are few, otherwise the existing pool or a new one; `ungraded`: what of it has no grade."""
+    """All pairs if they are few, otherwise the existing pool or a new one; `ungraded` omits graded pairs."""
     to_grade = _pairs(folder, lineup, depth, all_below, offline)
     if not ungraded:
         return to_grade
     open_ = [pair for pair in to_grade.pairs if pair[1] not in folder.task.judgments.get(pair[0], {})]
     have = "has" if len(open_) == 1 else "have"
-    say(f"{len(open_)} of them {have} no grade yet" if open_ else "nothing to grade: all of them have a grade")
+    say(f"{len(open_)} of them {have} no grade yet" if open_ else "nothing to grade; all of them have a grade")
     return to_grade._replace(pairs=open_)
 
 
@@ -86,12 +86,12 @@ ModelOption = Annotated[
 ]
 ChatOption = Annotated[
     list[str] | None,
-    typer.Option("--set", help="An option of the model, as temperature=0.7 or price_in=0.15; may be repeated."),
+    typer.Option("--set", help="A model option, such as temperature=0.7; repeatable."),
 ]
 
 
 def chat_askers(specs: list[str], given: list[str] | None, max_cost: float | None, offline: bool) -> list[Asker]:
-    """The models behind one budget and the cache of answers."""
+    """The models, which share one budget and the answer cache."""
     from bakeoff_providers.weights import home
 
     from bakeoff.calls.ask import make_asker
@@ -103,7 +103,7 @@ def chat_askers(specs: list[str], given: list[str] | None, max_cost: float | Non
 
 
 def echo_usage(usage: Usage) -> None:
-    """What the answers took, in one line."""
+    """Print requests, tokens and cost in one line."""
     say(
         f"{pluralise(usage.asked, 'answer')}: {usage.cached} from the cache, {pluralise(usage.requests, 'request')} "
         f"({usage.unusable} unusable), {usage.tokens:.0f} + {usage.answer_tokens:.0f} tokens, {_dollars(usage)}"
@@ -111,7 +111,7 @@ def echo_usage(usage: Usage) -> None:
 
 
 def echo_estimate(usage: Usage) -> None:
-    """What asking would take."""
+    """Print the expected requests, tokens and cost."""
     say(
         f"dry run: {pluralise(usage.asked, 'answer')}, {usage.cached} in the cache, {usage.requests} to ask for: about "
         f"{usage.tokens:.0f} + {usage.answer_tokens:.0f} tokens, {_dollars(usage)}"

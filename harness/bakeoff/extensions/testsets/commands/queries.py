@@ -1,4 +1,4 @@
-"""`bakeoff queries`: from a corpus to a task that only lacks grades."""
+"""`bakeoff queries`: turn a corpus into a task without grades."""
 
 from __future__ import annotations
 
@@ -31,34 +31,32 @@ if TYPE_CHECKING:
     from bakeoff.calls.ask import Asker
     from bakeoff.tasks.formats.native import QueryFile
 
-queries = typer.Typer(help="Queries for a corpus.", no_args_is_help=True)
+queries = typer.Typer(help="Import or generate queries for a corpus.", no_args_is_help=True)
 
 
 @queries.command()
 def generate(
-    articles: Annotated[Path, typer.Argument(help="The corpus, as `corpus import` or `select` writes it.")],
-    out: Annotated[Path, typer.Option(help="The task's folder; made if it is new.")] = Path("task"),
+    articles: Annotated[Path, typer.Argument(help="The corpus, from `corpus import` or `select`.")],
+    out: Annotated[Path, typer.Option(help="The task's folder; created if missing.")] = Path("task"),
     maker: Annotated[str, typer.Option(help="templates (offline) or llm.")] = "templates",
-    n: Annotated[int, typer.Option("--n", min=1, help="How many queries for each category.")] = 4,
+    n: Annotated[int, typer.Option("--n", min=1, help="Number of queries per category.")] = 4,
     model: Annotated[str, typer.Option("--model", help="For llm: ollama:llama3.1, gemini:…, openai:…")] = "ollama",
     set_: ChatOption = None,
-    lineup: Annotated[Path | None, typer.Option(help="A line-up whose [categories] are yours.")] = None,
-    language: Annotated[str, typer.Option(help="The queries' language, as de.")] = "en",
-    as_of: Annotated[str | None, typer.Option(help="For llm: queries that depend on this day, as 2026-11-16.")] = None,
+    lineup: Annotated[Path | None, typer.Option(help="A line-up with your own [categories].")] = None,
+    language: Annotated[str, typer.Option(help="Language of the queries, such as de.")] = "en",
+    as_of: Annotated[str | None, typer.Option(help="For llm: make queries depend on this day (YYYY-MM-DD).")] = None,
     max_overlap: Annotated[
         float,
-        typer.Option(
-            min=0, max=1, help="Share of a query's words that may be in its source; not for the category keywords."
-        ),
+        typer.Option(min=0, max=1, help="Most words shared with the source, as a share."),
     ] = 0.5,
-    max_similarity: Annotated[float, typer.Option(min=0, max=1, help="Two queries this similar count as one.")] = 0.6,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same queries from templates.")] = 42,
-    add: Annotated[bool, typer.Option("--add", help="Add to the queries that the task has.")] = False,
+    max_similarity: Annotated[float, typer.Option(min=0, max=1, help="Drop queries this similar to another.")] = 0.6,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same template queries.")] = 42,
+    add: Annotated[bool, typer.Option("--add", help="Add to the task's queries.")] = False,
     max_cost: MaxCost = None,
     dry_run: DryRun = False,
     offline: Offline = False,
 ) -> None:
-    """Make queries for each category and a task folder around them."""
+    """Generate queries for each category, in a task folder."""
     import inspect
 
     from bakeoff.core.files import write_json
@@ -82,9 +80,9 @@ def generate(
     if maker == "templates" and lineup is None and not any(page.city or page.county or page.state for page in pages):
         categories = build.without_places()
         say(
-            "no document names a city, county or state: queries are made of the documents' own telling words, which "
-            "favours search by words (--max-overlap leaves them alone); for others use --maker llm, or categories of "
-            "your own (docs/guides/label-queries.md)"
+            "no document names a city, county or state, so queries are made of the documents' key phrases. This "
+            "favours lexical search, and --max-overlap does not apply. For other queries use --maker llm or your own "
+            "categories (docs/guides/label-queries.md)."
         )
     request = GenerationRequest(categories, n, seed, language, parse_day(as_of, "--as-of"))
     asker = None
@@ -133,19 +131,20 @@ def generate(
 def import_queries_(
     source: Annotated[
         Path,
-        typer.Argument(
-            help="CSV, TSV, JSONL, JSON, parquet: a query (--log: a search) in each row; .txt: in each line."
-        ),
+        typer.Argument(help="A table with a query per row, or .txt with one per line."),
     ],
     articles: Annotated[Path, typer.Option(help="The corpus of a new task.")] = ARTICLES,
-    out: Annotated[Path, typer.Option(help="The task's folder; made if it is new.")] = Path("task"),
+    out: Annotated[Path, typer.Option(help="The task's folder; created if missing.")] = Path("task"),
     column: ColumnOption = None,
-    log: Annotated[bool, typer.Option("--log", help="A search log: each query once, the most asked first.")] = False,
-    most: Annotated[int | None, typer.Option("--most", min=1, help="Take no more than so many.")] = None,
-    add: Annotated[bool, typer.Option("--add", help="Add to the queries that the task has.")] = False,
+    log: Annotated[bool, typer.Option("--log", help="Read a search log; most frequent queries first.")] = False,
+    most: Annotated[int | None, typer.Option("--most", min=1, help="Import at most this many.")] = None,
+    add: Annotated[bool, typer.Option("--add", help="Add to the task's queries.")] = False,
     force: Force = False,
 ) -> None:
-    """Import queries that you have; ids, categories, languages, filters and all other columns stay."""
+    """Import your own queries.
+
+    Ids, categories, languages, filters and all other columns are kept.
+    """
     from bakeoff.core.facts import SOME, fact
     from bakeoff.core.files import write_json
     from bakeoff.core.filters import find_unmatched
@@ -191,7 +190,7 @@ def import_queries_(
 
 
 def _existing(path: Path, add: bool, force: str = "") -> QueryFile | None:
-    """Grades belong to query ids: an existing task is only ever added to."""
+    """Only add to an existing task, since its grades belong to query ids."""
     from bakeoff.core.data_files import read_data
     from bakeoff.tasks.formats.native import QueryFile
 
@@ -199,7 +198,7 @@ def _existing(path: Path, add: bool, force: str = "") -> QueryFile | None:
         remedy = f"--add adds to them, {force}or choose another --out"
         raise InputError("there are queries already", file=path, remedy=remedy)
     if add and not path.exists():
-        raise InputError("there are no queries to add to", file=path, remedy="leave out --add")
+        raise InputError("there are no queries to add to", file=path, remedy="omit --add")
     return read_data(path, QueryFile)[0] if add else None
 
 
@@ -236,7 +235,10 @@ def copy_(
     task: TaskArgument,
     out: Annotated[Path, typer.Argument(help="The new folder.")],
 ) -> None:
-    """Copy a task with its documents and grades, to change it: built-in ones are never written to."""
+    """Copy a task with its documents and grades.
+
+    Built-in tasks are read-only, so copy one to change it.
+    """
     from bakeoff.extensions.testsets.new_task import copy_task
 
     say_commands(f"{copy_task(task, out)}\nnext: bakeoff annotate {out}")

@@ -1,4 +1,4 @@
-"""Cold start: how long a new process takes from opening what is on disk to its first answer."""
+"""Cold start: time for a new process to open a store from disk and answer its first query."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from bakeoff.extensions.storelab.own_process import in_own_process
 from bakeoff.extensions.storelab.vector_sample import VectorSample
 from bakeoff.search.stores import STORES
 
-TIMES = 3  # new processes for each of cold and warm files
-LATER = 20  # further answers, whose median says what warm means
+TIMES = 3  # new processes per state, cold and warm
+LATER = 20  # further searches, whose median is the warm latency
 
 
 class Opened(msgspec.Struct, kw_only=True, frozen=True):
-    """Milliseconds in one new process; imports are not counted, since they are the same for every size."""
+    """Milliseconds in one new process, without imports, which do not depend on size."""
 
     open_ms: float
     first_ms: float
@@ -31,7 +31,7 @@ class Opened(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class ColdStart(msgspec.Struct, kw_only=True, frozen=True):
-    """One store opened by new processes, first without its files in memory, then with them."""
+    """One store opened by new processes, first with cold files, then with warm ones."""
 
     store: str
     label: str
@@ -44,7 +44,7 @@ class ColdStart(msgspec.Struct, kw_only=True, frozen=True):
 
 
 def cold_start(name: str, options: dict[str, Any], saved: Path, folder: Path, k: int = 10) -> ColdStart:
-    """Fills a store in `folder` with a saved sample in one process, then opens it in others."""
+    """Fill a store in `folder` in one process, then open it in others."""
     query = np.array(VectorSample.load(saved).queries[0])
     label = STORES.get(name).label(options)
     disk_bytes = in_own_process(_fill, name, options, saved, folder)[0]
@@ -63,7 +63,7 @@ def cold_start(name: str, options: dict[str, Any], saved: Path, folder: Path, k:
 
 
 def drop_from_memory(files: list[Path]) -> str:
-    """Asks for the memory of these files back, and says what came of it."""
+    """Evict the files from the page cache, and report the outcome."""
     if not files:
         return "not possible: the files are a server's"
     if not page_cache.drop(files):
@@ -74,7 +74,7 @@ def drop_from_memory(files: list[Path]) -> str:
 
 
 def _fill(name: str, options: dict[str, Any], saved: Path, folder: Path) -> tuple[int | None]:
-    """The size in a tuple, since a server may not say it."""
+    """The size on disk, in a tuple since a server may not report one."""
     sample = VectorSample.load(saved)
     store = STORES.create(name, dimensions=sample.dimensions, folder=folder, **options)
     if not store.capabilities.persistent:
@@ -89,7 +89,7 @@ def _fill(name: str, options: dict[str, Any], saved: Path, folder: Path) -> tupl
 
 
 def open_again(name: str, options: dict[str, Any], folder: Path, query: Vectors, k: int) -> Opened:
-    """In a new process; the engine's library is imported before the clock starts."""
+    """Runs in a new process. The engine's library is imported before the clock starts."""
     import importlib
 
     for module in STORES.get(name).modules:
@@ -109,5 +109,5 @@ def _discard(name: str, options: dict[str, Any], folder: Path, dimensions: int) 
 
 
 def median(openings: list[Opened], field: str) -> float:
-    """Of the processes that opened it."""
+    """The median of a field over processes."""
     return float(statistics.median(getattr(each, field) for each in openings))

@@ -1,4 +1,4 @@
-"""The operating system's copy of files in memory: letting go of it, and seeing whether that worked."""
+"""The operating system's page cache: evict files from it, and check whether that worked."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _READ, _SHARED = 1, 1  # PROT_READ and MAP_SHARED
 
 
 def files_under(folder: Path) -> list[Path]:
-    """Every plain file."""
+    """All regular files, sorted."""
     return [file for file in sorted(folder.rglob("*")) if file.is_file() and not file.is_symlink()]
 
 
 def drop(files: Iterable[Path]) -> bool:
-    """Writes what is not written yet and asks for the pages back; False where the system knows no such request."""
+    """Flush the files and evict their pages. False if the system can't."""
     if not hasattr(os, "posix_fadvise"):
         return False
     for file in files:
@@ -33,7 +33,7 @@ def drop(files: Iterable[Path]) -> bool:
 
 
 def resident_share(files: Iterable[Path]) -> float | None:
-    """The share of the files' pages that is in memory; None where the system does not say."""
+    """The share of the files' pages in memory; None if unknown."""
     try:
         libc = ctypes.CDLL("libc.so.6", use_errno=True)
         libc.mmap.restype = ctypes.c_void_p

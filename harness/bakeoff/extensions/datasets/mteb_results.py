@@ -1,4 +1,4 @@
-"""`bakeoff export-mteb`: a result in the layout of MTEB's own files, so that a row can stand beside its leaderboard."""
+"""`bakeoff export-mteb`: write a result in MTEB's layout, for comparison with its leaderboard."""
 
 from __future__ import annotations
 

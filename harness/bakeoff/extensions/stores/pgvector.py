@@ -209,9 +209,7 @@ class PgVector(HybridStore):
         ] = "hnsw",
         type: Annotated[ColumnType, "column type: 32-bit or 16-bit floats, or sign bits"] = "vector",
         search: SearchKind = "vectors",
-        words: Annotated[
-            Literal["ts_rank", "bm25"], "word ranking of hybrid search; bm25: pg_textsearch"
-        ] = "ts_rank",
+        words: Annotated[Literal["ts_rank", "bm25"], "word ranking of hybrid search; bm25: pg_textsearch"] = "ts_rank",
         m: M = 16,
         ef_construction: EfConstruction = 64,
         lists: Lists = 100,

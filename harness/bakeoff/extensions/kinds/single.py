@@ -41,7 +41,7 @@ Ranks = NDArray[np.int64]
 def ranks_and_tops(file: Path, targets: Ranks, classes: int) -> tuple[Ranks, Ranks]:
     """The pessimistic rank of every target (ties rank above it), and the top class.
 
-    Where the target shares the highest score, the top class is another one of those: a tie is not a right answer.
+    If the target ties for the highest score, the top class is another one: a tie is not a right answer.
     """
     ranks, tops = np.empty(len(targets), dtype=np.int64), np.empty(len(targets), dtype=np.int64)
     for start, scores in blocks(file, len(targets), classes):
@@ -165,7 +165,7 @@ class Single(TaskKind):
         classes: Annotated[str | int, "file with the names of the classes, or their number"] = "",
         items: Annotated[str, "file of items in place of classes, for retrieval"] = "",
         id_key: Annotated[str, "key of an item's id"] = "id",
-        train: Annotated[str, "right answers of the training data, for the majority baseline"] = "",
+        train: Annotated[str, "training answers, for the majority baseline"] = "",
         percent: Annotated[bool, "show the table in percentages"] = False,
     ) -> None:
         super().__init__(name, base, targets)

@@ -1,6 +1,6 @@
 """Where token vectors are kept and searched by MaxSim.
 
-A document's score is the sum, over the query's tokens, of the best that its tokens match each.
+A document's score is the sum, over the query's tokens, of the best match among its tokens.
 """
 
 from __future__ import annotations
@@ -126,9 +126,9 @@ PER_LIST = 4096  # token vectors; LanceDB's own choice counts documents
 
 
 class LanceTokens(TokenStore):
-    """`index` "none" compares with everything. An index finds candidates by its codes, and these are compared again.
+    """`index` "none" is exact. An index finds candidates by its codes, which are then rescored.
 
-    Its own scores leave out tokens that its lists did not find, so they are no MaxSim: every answer is refined.
+    Its own scores omit tokens that its lists did not find, so they are not MaxSim: every result is rescored.
     """
 
     name: ClassVar[str] = "lancedb"
@@ -189,9 +189,9 @@ class LanceTokens(TokenStore):
             self._table.create_index("vector", config=config(distance_type="cosine", num_partitions=lists))
 
     def search(self, query: Vectors, k: int, where: Where | None = None) -> Hits:
-        """Its distance is the number of the query's tokens less MaxSim, by products as by cosines of unit vectors.
+        """Its distance is the number of query tokens minus MaxSim, for inner products and cosines alike.
 
-        Without an index products take four fifths of the time; an index over many vectors is of cosines alone.
+        Without an index, inner products take four fifths of the time. A multivector index supports cosines only.
         """
         metric = "dot" if self._index == "none" else "cosine"
         search = self._table.search(query, vector_column_name="vector", query_type="vector").distance_type(metric)

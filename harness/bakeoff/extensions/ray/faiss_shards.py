@@ -67,7 +67,7 @@ class LocalShard(IndexShard):
 class FaissShards(Store):
     """`shards` indexes, merged by Bakeoff's ranking rule. Their number is part of the configuration compared.
 
-    Documents that come all at once are split in their order; single ones by a hash of their id.
+    Bulk documents are split in order, single ones by a hash of their id.
     """
 
     name = "faiss_shards"
@@ -83,10 +83,8 @@ class FaissShards(Store):
         *,
         dimensions: int,
         folder: Path,
-        shards: Annotated[
-            int, "indexes that share the documents; part of what is compared", msgspec.Meta(ge=1, le=1024)
-        ] = 2,
-        index: Annotated[str, "index_factory string of each of them"] = "Flat",
+        shards: Annotated[int, "number of indexes that share the documents", msgspec.Meta(ge=1, le=1024)] = 2,
+        index: Annotated[str, "index_factory string of each index"] = "Flat",
         ef_construction: EfConstruction = 200,
         ef: Ef = 64,
         nprobe: Probes = 16,

@@ -22,7 +22,7 @@ TOKENIZER = "tokenizer.json"
 class CrossEncoder(Reranker):
     """`model` is a folder with `model.onnx` (or `onnx/model.onnx`) and `tokenizer.json`, as `optimum` exports them.
 
-    A name on the hub is fetched when it is first used: these files alone, into the hub's own cache.
+    A name on the hub is downloaded on first use: only these files, into the hub's own cache.
     """
 
     name: ClassVar[str] = "cross_encoder"

@@ -36,10 +36,10 @@ METRICS = {"cosine": "cosine", "l2": "l2", "ip": "dot"}  # of existing tables, i
 
 
 class LanceDB(HybridStore):
-    """Filters come before the search: after it, they would lose two thirds of the answers. `index` "none" is exact.
+    """Filters apply before the search; afterwards they would lose two thirds of the results. `index` "none" is exact.
 
-    `type` "bit" keeps signs in a column of bytes, by Hamming distance and with IVF_FLAT or none. `refine_factor` 0
-    scores by the index's codes alone; anything else compares again with the vectors.
+    `type` "bit" stores sign bits, compared by Hamming distance, with IVF_FLAT or no index. `refine_factor` 0 scores by
+    the index's codes alone; other values rescore with the vectors.
     """
 
     name = "lancedb"
@@ -209,9 +209,9 @@ class LanceDB(HybridStore):
         return query.limit(k).select(["id", "_distance"])
 
     def _hits(self, query: Any, *, coded: bool = False) -> Hits:
-        """Scored by codes alone, LanceDB gives squared distances of unit vectors, which are twice 1 − cosine.
+        """Scores by codes alone are squared distances of unit vectors, which are 2 · (1 − cosine).
 
-        It does so only while the index covers every row: with others among them it compares with the vectors.
+        That holds only while the index covers every row; otherwise LanceDB compares with the vectors.
         """
         rows = query.to_arrow()
         distances = rows["_distance"].to_pylist()
@@ -255,7 +255,7 @@ def quote(text: str) -> str:
 class ExistingLanceDB(ExistingIndex):
     """`existing` is the folder, `collection` the table, `id` and `vector` its columns.
 
-    A table with an index is searched by the index's metric; without one `metric` counts (by default "l2").
+    A table with an index uses the index's metric, otherwise `metric` (default "l2").
     """
 
     name: ClassVar[str] = "lancedb"

@@ -35,7 +35,7 @@ TEXT, FIELDS = 65_535, 256  # the longest text, and the most conditions, of a do
 
 
 class Milvus(HybridStore):
-    """Primary keys are UUIDs made from ids: milvus-lite writes them into SQL as they are.
+    """Primary keys are UUIDs made from ids, since milvus-lite does not escape them in SQL.
 
     `index` is "FLAT" (exact), and on a server also "IVF_FLAT", "IVF_SQ8" or "HNSW".
     """
@@ -191,8 +191,8 @@ class Milvus(HybridStore):
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
         """Its field `distance` is a cosine. Under a filter every list is read.
 
-        A server searches what is not indexed yet by an index of its own making, which answers short lists: these are
-        made again by comparing with all that pass.
+        A server searches unindexed data by an interim index, which may return too few results. Such a search is
+        repeated as a scan of all that pass.
         """
         k, passing = min(k, MOST), _passing(filters)
         parameters = self._parameters(k)

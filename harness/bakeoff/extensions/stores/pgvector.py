@@ -146,9 +146,9 @@ class Words:
         )
 
     def _bm25(self, limit: int, passing: str) -> str:
-        """May hold a row twice. The index answers what shares a word, and in order; to read a score takes a parse.
+        """May return a row twice. The index returns documents that share a word, in order; a score needs a parse.
 
-        Under a filter the index may be left out: then scores are read, which are negative, and 0 for no shared word.
+        Under a filter the index may not be used. Then scores are read, which are negative, and 0 without a shared word.
         """
         distance = f"body <@> to_bm25query(%s, '{self.table}_words')"
         if passing:
@@ -487,9 +487,9 @@ OPERATORS = {"cosine": "<=>", "l2": "<->", "ip": "<#>", "l1": "<+>"}
 class ExistingPgVector(ExistingIndex):
     """`existing` is the address without a password (or "env": PGVECTOR_URL), `collection` the table.
 
-    `id` is a column, or "column.key" inside a JSON column; `vector` is needed where there are several such columns.
-    The metric is that of the table's index. Without an index, or with indexes of several metrics, `metric` counts
-    (by default "cosine").
+    `id` is a column, or "column.key" inside a JSON column. `vector` is required if there are several vector columns.
+    The metric is that of the table's index. Without an index, or with several metrics, it is `metric` (default
+    "cosine").
     """
 
     name: ClassVar[str] = "pgvector"

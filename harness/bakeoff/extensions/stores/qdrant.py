@@ -300,11 +300,11 @@ QUANTIZATIONS = {"none": 0.0, "int8": 1.0, "binary": 1 / 8}  # bytes per compone
 
 
 class Qdrant(HybridStore):
-    """Points are UUIDs made from ids, so each hit's payload is read for its id, as an application would.
+    """Point ids are UUIDs made from document ids, so each hit's id is read from its payload, as in an application.
 
-    With `url` (or QDRANT_URL) a server is asked; ":memory:" is the client's own engine in Python, for trying things
-    out: its times say nothing about Qdrant. `quantization` is "int8" or "binary". Answers by int8 are scored by it;
-    those by bits are scored again with the vectors, as Qdrant's own default is.
+    With `url` (or QDRANT_URL) it uses a server. ":memory:" is the client's Python engine, for experiments: its latency
+    says nothing about Qdrant. `quantization` is "int8" or "binary". Results by int8 keep its scores; results by bits
+    are rescored with the vectors, as is Qdrant's default.
     """
 
     name = "qdrant"
@@ -447,9 +447,9 @@ class Qdrant(HybridStore):
 
 
 class WordWeights:
-    """A text as a sparse vector, for engines that take no text: stems with BM25's weights, all but the rarity.
+    """Texts as sparse vectors of stems with BM25 weights without IDF, for engines that take no text.
 
-    The engine multiplies by rarity, which only it knows. The average length is assumed, as Qdrant's own model does.
+    The engine multiplies by IDF, which only it knows. The average length is assumed, as in Qdrant's own model.
     """
 
     K1, B, AVERAGE = 1.2, 0.75, 256

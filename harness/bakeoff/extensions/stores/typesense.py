@@ -112,7 +112,7 @@ class Typesense(Store):
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
         """Read page by page, since pages are small. Under a selective filter, the documents that pass are scanned.
 
-        The graph's candidates are as many as are asked for: a search asks for `ef` and reads k.
+        The graph considers as many candidates as are requested, so a search requests `ef` and reads k.
         """
         numbers = ",".join(map(repr, vector.tolist()))
         passing = " && ".join(f"tokens:=[{','.join(marks(condition.tokens()))}]" for condition in filters)

@@ -48,7 +48,7 @@ def embed_shard(
 ) -> list[Embedded]:
     """Embed this shard of every contender's documents into the cache. Cached texts are not sent again.
 
-    `saved` is called with the space whenever a part of it is on disk.
+    `saved` is called with the space after each part is written to disk.
     """
     with showing(settings.progress):
         return _embed_shard(lineup, shard, settings, queries=queries, saved=saved)

@@ -13,7 +13,7 @@ import numpy as np
 import psutil
 import pytest
 from bakeoff.core.filters import Condition
-from bakeoff.extensions.storelab import cold, page_cache
+from bakeoff.extensions.storelab import cold
 from bakeoff.extensions.storelab.churn import ExpectedContents, ReadWriteLock, Write, churn, plan_writes
 from bakeoff.extensions.storelab.conditions import ConditionSettings, conditions
 from bakeoff.extensions.storelab.filtered import filter_test, metadata_of
@@ -171,11 +171,11 @@ def test_files_are_dropped_from_memory(tmp_path: Path) -> None:
     file = tmp_path / "a"
     file.write_bytes(os.urandom(1 << 20))
     (tmp_path / "empty").touch()
-    files = page_cache.files_under(tmp_path)
+    files = cold.files_under(tmp_path)
     assert [each.name for each in files] == ["a", "empty"]
-    assert page_cache.resident_share([file]) == 1
-    assert page_cache.drop(files)
-    assert page_cache.resident_share([file]) == 0
+    assert cold.resident_share([file]) == 1
+    assert cold.evict(files)
+    assert cold.resident_share([file]) == 0
     says(cold.drop_from_memory(files), "2 files", "0 %")
     says(cold.drop_from_memory([file]), "1 file", "0 %")
     says(cold.drop_from_memory([]))

@@ -29,7 +29,7 @@ DIMENSIONS = 16
 
 
 def draw_clustered(rows: int, dimensions: int = DIMENSIONS, seed: int = 0, clusters: int = 40) -> Vectors:
-    """Unit vectors around a few centres, like those of texts; isotropic ones would be unfair to every index."""
+    """Draw unit vectors around a few centres, like text embeddings. Isotropic ones are unfair to every index."""
     rng = np.random.default_rng(seed)
     centres = np.random.default_rng(1234).normal(size=(clusters, dimensions))
     vectors = centres[rng.integers(clusters, size=rows)] + 0.4 * rng.normal(size=(rows, dimensions))
@@ -66,12 +66,12 @@ ODD_VALUES: dict[str, Any] = {
 
 
 def similarities(query: Vectors, vectors: Vectors = VECTORS) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Cosines in double precision: what every store's scores are held to."""
+    """Cosines in double precision, the reference for every store's scores."""
     return vectors.astype(np.float64) @ query.astype(np.float64)
 
 
 def recall(store: Store, k: int, keep: list[bool] | None = None, where: Any = None) -> float:
-    """The share of the true k nearest that come back, by score; every list must be full and hold what passes only."""
+    """Recall of the true k nearest, by score. Every list must be full and obey the filter."""
     kept = np.array(keep) if keep is not None else np.ones(ROWS, dtype=bool)
     hit = 0
     for query in QUERIES:
@@ -85,7 +85,7 @@ def recall(store: Store, k: int, keep: list[bool] | None = None, where: Any = No
 
 
 def recall_of(store: Store, held: Mapping[str, Vectors], k: int) -> float:
-    """As `recall`, over documents that changed; every answer must be of those that the store should hold."""
+    """As `recall`, after changes. Every result must be a document that the store should contain."""
     ids, vectors, hit = list(held), np.array(list(held.values())), 0
     places = {item: place for place, item in enumerate(ids)}
     for query in QUERIES:
@@ -101,13 +101,13 @@ OpenStore = Callable[[Path, int], Store]  # a folder, which may hold a store alr
 
 
 def _check_recall(store: Store, share: float) -> None:
-    """All of the ten nearest, or nine of ten where the index is approximate."""
+    """Recall must be 1, or at least 0.9 for an approximate index."""
     least = 1 if store.capabilities.exact else 0.9
     assert share >= least, f"recall@10 is {share:.3f}, at least {least} expected"
 
 
 class StoreConformance:
-    """Subclass it and say how the store is opened; `loss` is how far a score may be off, where it keeps fewer bits."""
+    """Subclass it and define how to open the store. `loss` is the allowed error of a score."""
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -130,7 +130,7 @@ class StoreConformance:
     @pytest.fixture(scope="class")
     @classmethod
     def filled(cls, open_store: OpenStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-        """All documents, the index built; only read from."""
+        """All documents, with the index built. Read only."""
         store = open_store(tmp_path_factory.mktemp("filled"), DIMENSIONS)
         store.add(IDS, VECTORS, METADATA)
         store.build()
@@ -139,7 +139,7 @@ class StoreConformance:
 
     @pytest.fixture
     def fresh(self, open_store: OpenStore, tmp_path: Path) -> Iterator[Store]:
-        """Three hundred documents, enough to train any of the indexes; free to be changed."""
+        """Three hundred documents, enough to train any index. Tests may change it."""
         store = open_store(tmp_path, DIMENSIONS)
         store.add(IDS[:300], VECTORS[:300], METADATA[:300])
         store.build()
@@ -157,7 +157,7 @@ class StoreConformance:
                 assert score == pytest.approx(truth[int(item[1:])], abs=loss)
 
     def test_the_store_counts_what_it_holds(self, filled: Store, open_store: OpenStore, tmp_path: Path) -> None:
-        """By its engine's own count, also after documents were replaced and deleted."""
+        """By the engine's own count, also after replacements and deletions."""
         assert filled.count() == ROWS
         store = open_store(tmp_path, DIMENSIONS)
         store.add(IDS[:300], VECTORS[:300])
@@ -263,7 +263,7 @@ class StoreConformance:
         store.discard()
 
     def test_the_ranking_is_the_one_that_exact_scores_give(self, filled: Store, loss: float) -> None:
-        """Document by document where the store is exact; what an approximate one found is in that order too."""
+        """An exact store has the exact ranking. An approximate one has its results in that order."""
         index = Index([Chunk(item, item, "") for item in IDS], depth=20)
         for query in QUERIES[:5]:
             truth = dict(zip(IDS, similarities(query).tolist(), strict=True))
@@ -288,7 +288,7 @@ class StoreConformance:
         assert not set(ids) & set(fresh.search(vectors[0], 400).ids)
 
     def test_metadata_of_every_kind(self, open_store: OpenStore, tmp_path: Path) -> None:
-        """Whatever a table calls its columns: what the engine refuses is left out and named; the rest filters."""
+        """Any column name. Names that the engine refuses are left out and reported; the rest can be filtered by."""
         store, odd = open_store(tmp_path, DIMENSIONS), {**ODD_FIELDS, **ODD_VALUES}
         store.add(IDS[:300], VECTORS[:300], [*({**odd, "language": item} for item in IDS[:20]), *METADATA[20:300]])
         store.build()
@@ -323,7 +323,7 @@ class StoreConformance:
     def test_what_changes_is_found_and_hides_nothing_else(
         self, open_store: OpenStore, tmp_path: Path, loses_under_writes: bool
     ) -> None:
-        """Small writes that delete two of five, replace as many and add as many; then the index is built again."""
+        """Small writes that delete, replace and add two of five documents each, then a rebuild."""
         store, present = open_store(tmp_path, DIMENSIONS), ROWS // 2
         held = dict(zip(IDS[:present], VECTORS[:present], strict=True))
         store.add(list(held), VECTORS[:present])
@@ -374,7 +374,7 @@ class StoreConformance:
             filled.tune(speed=2)
 
     def test_query_parameters_do_what_they_say(self, open_store: OpenStore, tmp_path: Path) -> None:
-        """On vectors in no order at all, where every index is weak: more work must find more, and less again less."""
+        """On isotropic vectors, where every index is weak: a higher value finds more, a lower one less."""
         rng = np.random.default_rng(5)
         vectors, queries = (np.asarray(rng.normal(size=(rows, 256)), dtype=np.float32) for rows in (1200, 40))
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -407,7 +407,7 @@ class StoreConformance:
         assert bool(filled.processes()) == (not filled.capabilities.in_process)
 
     def test_grids_and_query_options_name_parameters_that_the_store_takes(self, filled: Store) -> None:
-        """A sweep builds from the one, tunes by the other, and must not take one for the other."""
+        """A sweep must not confuse build options with query options."""
         build, parameters = filled.grid(ROWS, DIMENSIONS), inspect.signature(type(filled)).parameters
         assert {*build, *filled.tunings(), *filled.query_options, *filled.named_by_value} <= set(parameters)
         assert not set(build) & set(filled.query_options)

@@ -1,4 +1,4 @@
-"""Scores against the size of the corpus, in sentences, as a table and as a page with a chart."""
+"""Scores by corpus size as sentences, a table and a page with a chart."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TITLE = "Score against the size of the corpus"
 
 
 def heading(sizes: CorpusSizes) -> str:
-    """What was measured, and over what."""
+    """Task, measure, queries and samples."""
     weighting = f"{WEIGHTED}, " if sizes.weighting else ""
     return (
         f"{sizes.name}: {task_called(sizes.task)}, {_measure(sizes)} [95%] over {sizes.queries} queries, {weighting}"
@@ -30,13 +30,13 @@ def heading(sizes: CorpusSizes) -> str:
 
 
 def heads(sizes: CorpusSizes) -> list[Head]:
-    """The sizes, and the one that is an estimate."""
+    """One column per size, and one for the estimate."""
     target = [Head(f"estimate for {sizes.target:,}")] if sizes.target else []
     return [Head("contender", is_text=True), *(Head(f"{size:,}") for size in sizes.sizes), *target]
 
 
 def cells(sizes: CorpusSizes) -> list[list[str]]:
-    """A row for each contender, the best at the full size first."""
+    """One row per contender, best at full size first."""
     return [
         [row.label, *map(_interval, row.points), *([_interval(row.estimate)] if sizes.target else [])]
         for row in _sort_rows(sizes)
@@ -44,7 +44,7 @@ def cells(sizes: CorpusSizes) -> list[list[str]]:
 
 
 def sentences(sizes: CorpusSizes) -> list[str]:
-    """Who was not run, who overtakes whom, and what an estimate is."""
+    """Failures, changes of order, and how estimates are made."""
     lost = [f"{label}: not run: {reason}" for label, reason in sizes.not_run.items()]
     changes = sizes.changes or ["No contender overtakes another from one size to the next."]
     if not sizes.target:
@@ -61,7 +61,7 @@ def sentences(sizes: CorpusSizes) -> list[str]:
 
 
 def render(sizes: CorpusSizes, target: Path) -> list[str]:
-    """Writes the page; a sentence for what could not be drawn."""
+    """Write the page. Returns a sentence for each chart that failed."""
     drawn = guarded("corpus-size", TITLE, lambda: chart(sizes)) if drawing.available() and sizes.rows else []
     write_atomic(target, page(sizes, drawn))
     missing = [] if drawing.available() else [drawing.MISSING]
@@ -69,7 +69,7 @@ def render(sizes: CorpusSizes, target: Path) -> list[str]:
 
 
 def page(sizes: CorpusSizes, drawn: Sequence[Chart]) -> str:
-    """One file that needs no network."""
+    """A self-contained HTML page."""
     content = {
         "name": sizes.name,
         "heading": heading(sizes),
@@ -83,7 +83,7 @@ def page(sizes: CorpusSizes, drawn: Sequence[Chart]) -> str:
 
 
 def chart(sizes: CorpusSizes) -> Chart:
-    """Lines with bands through what was measured; dashed, hollow and with a bar what is estimated."""
+    """Solid lines with bands for measurements; dashed lines and hollow points for estimates."""
     import altair as alt
 
     colour = colour_of(_palette(sizes))

@@ -1,4 +1,4 @@
-"""Scores against the size of the corpus: nested samples from the same vectors, and what they come to beyond."""
+"""Scores by corpus size: nested samples of the same vectors, and estimates for larger corpora."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.tests import holm_of_distinct, hypothesis_of
 from bakeoff.tasks.sample import find_required
 
-SMALLEST = 64  # the smallest sample is at least this part of the corpus
+SMALLEST = 64  # the smallest sample is at least 1/64 of the corpus
 
 
 class SizePoint(msgspec.Struct, frozen=True):
@@ -38,7 +38,7 @@ class SizePoint(msgspec.Struct, frozen=True):
 
 
 class Growth(msgspec.Struct, frozen=True):
-    """One contender at every size, and the estimate at the size that was asked for."""
+    """One contender at every size, and the estimate at the target size."""
 
     label: str
     points: list[SizePoint]
@@ -46,9 +46,9 @@ class Growth(msgspec.Struct, frozen=True):
 
 
 class CorpusSizes(msgspec.Struct, frozen=True, kw_only=True):
-    """What `bakeoff corpus-size` found; `changes` say who overtakes whom, `weighting` what counts as a query.
+    """The result of `bakeoff corpus-size`. `changes` say who overtakes whom; `weighting` is "traffic" or empty.
 
-    `target` is the size that estimates are for.
+    `target` is the size of the estimates.
     """
 
     name: str
@@ -67,7 +67,7 @@ class CorpusSizes(msgspec.Struct, frozen=True, kw_only=True):
 def corpus_sizes(
     lineup: Lineup, settings: Settings, sizes: Sequence[int] = (), documents: int | None = None
 ) -> CorpusSizes:
-    """Runs all documents first, so that every vector is there, and then ever smaller samples of them."""
+    """Run the whole corpus first, which caches every vector, then its samples."""
     once = replace(lineup, rounds=1)
     whole = run(once, settings)
     total, fewest = len(whole.task.documents), len(find_required(whole.task))
@@ -85,7 +85,7 @@ def corpus_sizes(
     lost = {row.contender.label: failure_words(row.failure) for row in whole.not_run}
     scores, ran = {total: _scores(whole)}, [row.contender.label for row in whole.ran]
     name, queries, averaging = whole.task.name, len(whole.task.queries), task_averaging(whole.task, lineup.seed)
-    del whole  # its corpus and rankings would stay beside those of each sample
+    del whole  # frees its corpus and rankings
     for size in chosen[:-1]:
         sample = run(once, replace(settings, sample_documents=size))
         scores[size] = _scores(sample)
@@ -110,7 +110,7 @@ def corpus_sizes(
 
 
 def usual_sizes(total: int, fewest: int) -> list[int]:
-    """Of 100, 300, 1,000, 3,000 … those from a 64th of the corpus on, and never fewer than hold what is judged."""
+    """Sizes 100, 300, 1,000, 3,000 … from a 64th of the corpus, large enough for every graded document."""
     steps = [step * 10**power for power in range(2, 10) for step in (1, 3)]
     return [size for size in steps if max(fewest, total / SMALLEST) <= size < total]
 
@@ -118,9 +118,9 @@ def usual_sizes(total: int, fewest: int) -> list[int]:
 def order_changes(
     tables: dict[str, Values], sizes: Sequence[int], averaging: Averaging, *, bounded: bool = True
 ) -> list[str]:
-    """Who overtakes whom between which sizes, and from which size on the queries show it.
+    """Who overtakes whom between which sizes, and at which sizes the lead is significant.
 
-    Holm's correction is over every size of every distinct pair that changes places: each is looked at for a lead.
+    Holm's correction covers every size of every distinct pair that changes order, since each is tested for a lead.
     """
     changing: list[tuple[str, str, Values, list[range]]] = []
     for a, b in combinations(tables, 2):
@@ -144,7 +144,7 @@ def order_changes(
 
 
 def _stretches(ahead: Values) -> list[range]:
-    """The sizes, cut where the lead changes hands; a size without a lead belongs to the stretch before it."""
+    """Split the sizes where the lead changes. A tie belongs to the stretch before it."""
     leads = np.flatnonzero(ahead)
     starts = [0, *(int(after) for before, after in pairwise(leads) if ahead[before] * ahead[after] < 0)]
     return [range(start, stop) for start, stop in zip(starts, [*starts[1:], len(ahead)], strict=True)]
@@ -157,7 +157,7 @@ def _overtaking(
     sizes: Sequence[int],
     stretches: tuple[range, range],
 ) -> str:
-    """One change of places: where it happened, the nearest size before that shows a lead and the first one after."""
+    """One change of order: where it happened, and the nearest sizes with a significant lead."""
     before, after = stretches
     last, first = max(at for at in before if ahead[at]), after[0]
     loser, winner = labels if ahead[last] > 0 else labels[::-1]
@@ -191,7 +191,7 @@ def _growth(
         )
         for at, size in enumerate(sizes)
     ]
-    if not documents or not measure.bounded:  # both lines of an estimate are for scores from 0 to 1
+    if not documents or not measure.bounded:  # estimates need scores from 0 to 1
         return Growth(label, points)
     alike = np.stack([averaging.linear(values) for values in table])
     return Growth(label, points, extrapolate(alike, sizes, documents))

@@ -1,4 +1,4 @@
-"""Data sets by their Hugging Face name (or in a local folder laid out alike), read by the `datasets` library."""
+"""Data sets by Hugging Face name, or in a local folder of the same layout, read by `datasets`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EXTRA = "hub"
 
 
 class HubPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where one table is: a data set, one of its configurations, one of its splits."""
+    """The location of one table: data set, configuration and split."""
 
     dataset: Annotated[str, "its name on the hub, or a folder"]
     config: Annotated[str | None, "its configuration"]
@@ -59,7 +59,7 @@ def load(
     drop_empty: DropEmpty = False,
     ignore_identical_ids: IgnoreIdenticalIds = True,
 ) -> Task:
-    """By default as MTEB lays out its retrieval sets: configurations corpus, queries and, for judgments, default."""
+    """Load a data set. By default it has MTEB's layout: configurations corpus, queries and default (judgments)."""
     if reason := missing_modules(("datasets",), EXTRA):
         raise InputError("format 'hub' needs a library that is not here", remedy=reason)
     parts = {
@@ -93,7 +93,7 @@ def _part(table: str, given: dict[str, Any] | None, default: HubPart) -> HubPart
 
 
 def _read(part: HubPart, base: Path, revision: str | None) -> Rows:
-    """A folder beside the task.toml goes before a name on the hub."""
+    """A folder next to task.toml takes precedence over the hub."""
     import datasets
     from datasets.exceptions import DatasetNotFoundError
 
@@ -115,7 +115,7 @@ def _read(part: HubPart, base: Path, revision: str | None) -> Rows:
 
 
 def _rows(table: Any, source: str) -> Iterator[tuple[str, Row]]:
-    """A table is read when its rows are asked for: a text that is no UTF-8 is found only then."""
+    """Read rows lazily; invalid UTF-8 is found only here."""
     number = 0
     try:
         for number, row in enumerate(table, start=1):

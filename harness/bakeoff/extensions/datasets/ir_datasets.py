@@ -1,4 +1,4 @@
-"""Data sets by their ir_datasets name, such as `beir/scifact/test`: that library fetches, this module reads."""
+"""Data sets by ir_datasets name, such as `beir/scifact/test`. The library downloads them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def load(
         bool | None, "as for beir; left out: where the data set's name begins with beir/"
     ] = None,
 ) -> Task:
-    """One data set with documents and queries; these are the ones that its qrels judge, or all where it has none."""
+    """Load one data set. Queries are those with judgments, or all if it has no qrels."""
     if reason := missing_modules(("ir_datasets",), EXTRA):
         raise InputError("format 'ir_datasets' needs a library that is not here", remedy=reason)
     import ir_datasets
@@ -76,7 +76,7 @@ def _table(source: str, records: Any, title: str, text: str) -> Rows:
 
 
 def _readable(source: str, rows: Iterator[tuple[str, Row]]) -> Iterator[tuple[str, Row]]:
-    """What the library raises over a file that is damaged, in words; a download that fails is another matter."""
+    """Explain the library's error over a damaged file."""
     try:
         yield from rows
     except (OSError, RuntimeError):
@@ -88,7 +88,7 @@ def _readable(source: str, rows: Iterator[tuple[str, Row]]) -> Iterator[tuple[st
 
 
 def _rows(records: Any, title: str, text: str) -> Iterator[tuple[str, Row]]:
-    """Named tuples as rows. Where there is no text field, the library says which fields make the text."""
+    """Named tuples as rows. Without a text field, the library's default_text is used."""
     for number, record in enumerate(records, start=1):
         row = record._asdict()
         if text and text not in row:

@@ -1,4 +1,4 @@
-"""Retrieval tasks by the name that MTEB gives them: which data set and split on the hub that is."""
+"""Retrieval tasks by MTEB name: the data set and split on the hub."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def load(
     name: str,
     base: Path,
     task: Annotated[str, "its name in MTEB, such as SciFact"],
-    split: Annotated[str, "which judgments are taken; the one that MTEB scores if left out"] = "",
+    split: Annotated[str, "split of the judgments; default: the one that MTEB scores"] = "",
     revision: HubRevision = None,
     rel: Rel = 1,
 ) -> Task:
-    """The task of that name through the hub's format; a folder `mteb/…` beside the line-up goes before the hub."""
+    """Load the task through the hub format. A folder `mteb/…` next to the line-up takes precedence."""
     if task not in MTEB_TASKS:
         raise InputError(
             f"no task of MTEB is known here as {task!r}", place="task",

@@ -1,4 +1,4 @@
-"""`bakeoff export-mteb`: a result in the layout of MTEB's own files, so that a row can stand beside its leaderboard."""
+"""`bakeoff export-mteb`: write a result in MTEB's layout, for comparison with its leaderboard."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ MAIN = "ndcg_at_10"
 
 
 def mteb_files(result: Result, task: str = "") -> dict[str, dict[str, Any]]:
-    """By path (model, revision, task): one file for each contender, with the figures that MTEB has.
+    """One file per contender by path (model, revision, task), with MTEB's figures.
 
-    `task` is MTEB's name, needed where the line-up does not have it.
+    `task` is MTEB's name, required if the line-up does not have it.
     """
     described = result.summary.lineup.get("task")
     described = described if isinstance(described, dict) else {}

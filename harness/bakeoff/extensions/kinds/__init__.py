@@ -1,4 +1,4 @@
-"""Kinds of task beside the graded one: a reference model's neighbours, ordered lists, one right answer, profiles."""
+"""Task kinds besides graded: a reference model's neighbours, ordered lists, one right answer, profiles."""
 
 from bakeoff.core.extensions import Command
 

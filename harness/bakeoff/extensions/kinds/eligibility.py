@@ -1,4 +1,4 @@
-"""Who may have what: rules from a file, each with the reason code that is given when it shuts someone out."""
+"""Eligibility rules from a file, each with a reason code for exclusions."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ OPERATIONS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`profile` op `item`, both names of attributes; `boost` is for rules that lift instead of shutting out."""
+    """`profile` op `item`, both attribute names. `boost` is for rules that promote instead of excluding."""
 
     profile: Annotated[str, "attribute of the profile"]
     op: Annotated[str, "at_least, at_most, equals, one_of or includes"]
     item: Annotated[str, "attribute of the item"]
-    reason: Annotated[str, "code that is given when it shuts an item out"] = ""
-    boost: Annotated[float, "what it adds to the score, among the boosts"] = 0.0
+    reason: Annotated[str, "reason code for excluding an item"] = ""
+    boost: Annotated[float, "amount added to the score, for boosts"] = 0.0
 
     def __post_init__(self) -> None:
         if self.op not in OPERATIONS:
             raise ValueError(f"unknown operation {self.op!r}; {nearest(self.op, list(OPERATIONS))}")
 
     def holds(self, profile: Mapping[str, Any], item: Mapping[str, Any]) -> bool | None:
-        """None where the item asks for nothing; what a profile does not say can't satisfy a rule."""
+        """None if the item has no requirement. A missing profile attribute fails the rule."""
         asked, mine = item.get(self.item), profile.get(self.profile)
         if asked is None or asked == "" or (isinstance(asked, list) and not asked):
             return None
@@ -58,12 +58,12 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def reasons(rules: Sequence[Rule], profile: Mapping[str, Any], item: Mapping[str, Any]) -> list[str]:
-    """The codes of all rules that shut this profile out of this item; empty when it is eligible."""
+    """Codes of all rules that exclude this profile from this item; empty if eligible."""
     return [rule.reason for rule in rules if rule.holds(profile, item) is False]
 
 
 def matches(rules: Sequence[Rule], profile: Mapping[str, Any], item: Mapping[str, Any]) -> list[bool]:
-    """Which rules the item asks for and the profile satisfies: being open to everyone is not a match."""
+    """Rules that the item requires and the profile satisfies. An item without a requirement is no match."""
     return [rule.holds(profile, item) is True for rule in rules]
 
 

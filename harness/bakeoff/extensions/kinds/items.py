@@ -1,4 +1,4 @@
-"""A corpus alone, without queries: articles, items with several texts, or nothing but ids."""
+"""A corpus without queries: articles, items with several texts, or ids alone."""
 
 from __future__ import annotations
 

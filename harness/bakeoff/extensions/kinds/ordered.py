@@ -1,4 +1,4 @@
-"""Each item has ordered lists of its most similar items, one per facet: item → item, in several spaces, fused."""
+"""Ordered lists: each item has a list of its most similar items per facet."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ Lists = dict[str, list[str]]  # item → its most similar items, best first
 
 
 class Ordered(TaskKind):
-    """Every row is judged by the overall lists; a space over a facet's text is also judged by that facet's own."""
+    """Every row is judged by the overall lists. A row over a facet's text is also judged by that facet's lists."""
 
     name = "ordered"
     needs_full_ranking = True
     item = "item"
-    measure_names: ClassVar = {"recall": "Hits"}  # the share of a list that is among the first
+    measure_names: ClassVar = {"recall": "Hits"}  # the share of the list among the first K
 
     def __init__(
         self,
@@ -49,13 +49,13 @@ class Ordered(TaskKind):
         targets: Mapping[str, float],
         items: Annotated[str, "file of items: a list of objects (.json or .jsonl)"],
         truth: Annotated[str, "file with the ordered lists of every item"],
-        facets: Annotated[Mapping[str, str], "text of an item → key of its list in the truth"],
-        overall: Annotated[str, "the facet that every row is judged by in the matrix"] = "overall",
+        facets: Annotated[Mapping[str, str], "item text field → key of its list in the truth"],
+        overall: Annotated[str, "facet that judges every row of the matrix"] = "overall",
         id_key: Annotated[str, "key of an item's id"] = "id",
         length: Annotated[int, "items in every list of the truth"] = 5,
-        cluster: Annotated[str, "part of the metadata to break the matrix down by"] = "",
+        cluster: Annotated[str, "metadata key to break the matrix down by"] = "",
         k: Annotated[Sequence[int], "cut-offs of the table of facets"] = (1, 2, 3, 5, 10),
-        texts: Annotated[Sequence[str] | None, "facets that the items have texts for; all if left out"] = None,
+        texts: Annotated[Sequence[str] | None, "facets with texts in the items; default: all"] = None,
     ) -> None:
         super().__init__(name, base, targets)
         self.facets, self.length, self.texts = dict(facets), length, list(facets if texts is None else texts)
@@ -78,7 +78,7 @@ class Ordered(TaskKind):
         return read_lists(self.truth, self.id_key, self.facets, self.length, known)
 
     def task(self) -> Task:
-        """Items and lists, all of the lists' rules checked."""
+        """Load items and lists, and check every rule of the lists."""
         documents, asked = self.documents, self.lists[self.overall]
         return Task(
             name=self.task_name,
@@ -90,7 +90,7 @@ class Ordered(TaskKind):
         )
 
     def check_contenders(self, task: Task, contenders: Sequence[System], folder: Path) -> None:
-        """Every space of vectors from files has one for every item: a space with gaps would spoil its fusions too."""
+        """Check that precomputed vectors cover every item, since gaps would also spoil fusions."""
         ids = [document.id for document in task.documents]
         for contender in contenders:
             if not isinstance(contender, EmbeddingRow) or not PROVIDERS.get(contender.provider).by_id:
@@ -99,7 +99,7 @@ class Ordered(TaskKind):
             try:
                 if isinstance(provider, InFiles):
                     provider.rows_of(ids, Role.DOCUMENT)
-            except Unavailable:  # a library is not here: the row says so
+            except Unavailable:  # a missing library is reported by the row
                 continue
             except EmbeddingFailed as error:
                 remedy = "give every item a vector in every space"
@@ -112,13 +112,13 @@ class Ordered(TaskKind):
         return Query(id=document.id, text=document.whole(), category=cluster, item=document.id)
 
     def facet(self, scored: ScoredContender) -> str:
-        """The list that a row has to reproduce: that of its text; overall for everything else, fusions included."""
+        """The list that a row must reproduce: its text's facet, otherwise overall."""
         row = scored.contender
         field = row.field if isinstance(row, FieldRow) and not row.made_of else ""
         return field if field in self.facets else self.overall
 
     def extras(self, run: FinishedRun) -> Extras:
-        """Every space at every K against its own list, every list, every cluster, and the report files."""
+        """Tables by K, facet and cluster, and the report files."""
         figures = {scored.contender.label: self._figures(scored, run.task) for scored in run.contenders}
         facets = self._by_facet(run)
         sections = [self._by_k(run, figures), self._facet_section(facets)]
@@ -135,7 +135,7 @@ class Ordered(TaskKind):
         return Extras({"spaces": figures}, sections, files, columns=columns)
 
     def _scores(self, scored: ScoredContender, task: Task, facet: str, cuts: Sequence[int]) -> Scores:
-        """The engine's own measures, against one facet's lists."""
+        """Bakeoff's measures against one facet's lists."""
         measures = [measure for k in cuts for measure in _measures(k)]
         ids = [query.id for query in task.queries]
         return score_queries(join(scored.rankings, grade_lists(self.lists[facet], self.length), ids), measures)
@@ -170,7 +170,7 @@ class Ordered(TaskKind):
         )
 
     def _by_facet(self, run: FinishedRun) -> dict[str, dict[str, float | None]]:
-        """NDCG against every list, by facet and row; a fusion is of several texts and has the overall lists alone."""
+        """NDCG by facet and row. Fusions, which combine several texts, have only the overall lists."""
         k = self.length
         return {
             facet: {
@@ -209,7 +209,7 @@ class Ordered(TaskKind):
         )
 
     def _report(self, run: FinishedRun, fused: ScoredContender | None, k: int) -> dict[str, Any]:
-        """One K: the spaces that are fused (all rows where nothing is), their fusion, and every query."""
+        """One K: the fused rows (all rows if nothing is fused), their fusion, and every query."""
         fusion = fused.contender.fusion if fused and isinstance(fused.contender, Fused) else None
         alone = [scored for scored in run.contenders if not isinstance(scored.contender, Fused)]
         spaces = [scored for scored in alone if not fusion or scored.contender.label in fusion.of]
@@ -240,7 +240,7 @@ class Ordered(TaskKind):
 
 
 def _model(contender: System, run: FinishedRun) -> str:
-    """The model's name, or what else makes the ranking."""
+    """The model's name, or another name of the ranker."""
     if isinstance(contender, EmbeddingRow):
         return run.vectors.embedder(contender).provider.model
     return contender.ranker if isinstance(contender, Lexical) else contender.label
@@ -251,7 +251,7 @@ def _weights(fusion: Fusion, names: Mapping[str, str]) -> dict[str, float]:
 
 
 def read_lists(file: Path, id_key: str, facets: Mapping[str, str], length: int, items: set[str]) -> dict[str, Lists]:
-    """A JSON array of items with one ordered list per facet; every rule is checked, each break named with its place."""
+    """Read a JSON array of items with one ordered list per facet. A violation raises an error with its place."""
     entries = read_json(file, list[dict[str, Any]])
     if not entries:
         raise InputError("there is no entry", file=file, remedy="give at least one item its lists")

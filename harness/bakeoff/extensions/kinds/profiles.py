@@ -1,4 +1,4 @@
-"""Golden profiles against a snapshot: rules decide who is eligible, a score and a rerank order, proxies label."""
+"""Golden profiles against a snapshot: eligibility rules, scoring, boosts and proxy labels."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ THRESHOLDS = {"tfidf": 0.12, "embeddings": 0.30}
 
 
 class StageWeights(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How much similarity and common keywords count in the second stage."""
+    """Weights of similarity and shared keywords in the second stage."""
 
     similarity: Annotated[float, "weight of the similarity"] = 0.7
-    keywords: Annotated[float, "weight of the share of common keywords"] = 0.3
+    keywords: Annotated[float, "weight of the keyword overlap"] = 0.3
 
 
 class BoostStage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The third stage: rules that hold lift an item by their boost, within the first `depth` places."""
+    """The third stage: matching rules add their boost within the first `depth` ranks."""
 
-    depth: Annotated[int, "places of a ranking that boosts may change"] = 30
-    boosts: Annotated[list[Rule], "rules that add their boost to what they hold for"] = []
+    depth: Annotated[int, "ranks that boosts may change"] = 30
+    boosts: Annotated[list[Rule], "rules that add a boost to matching items"] = []
 
 
 class LabelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which labels judge the matrix, which attributes must match for a 2, and from which similarity on a 1 is given."""
+    """Which labels judge the matrix, which matches give a 2, and which similarity gives a 1."""
 
     mode: Annotated[LabelMode, "which labels judge the matrix"] = "no_similarity"
     match: Annotated[tuple[str, ...], "attributes that must match by name for a label of 2"] = (
@@ -63,25 +63,25 @@ class LabelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def all_thresholds(self) -> dict[str, float]:
-        """With the defaults of those that are not set."""
+        """The thresholds, with defaults for those not set."""
         return {**THRESHOLDS, **self.thresholds}
 
 
 class ProfileSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The settings of the task file that have a shape of their own."""
+    """The structured settings of the task file."""
 
-    rules: Annotated[list[Rule], "who may have what, each with a reason code"]
-    weights: Annotated[StageWeights, "how much similarity and common keywords count"] = StageWeights()
-    rerank: Annotated[BoostStage, "rules that lift items at the end"] = BoostStage()
-    labels: Annotated[LabelSettings, "how items are labelled without people"] = LabelSettings()
-    k: Annotated[int, "items that a profile is given"] = 10
+    rules: Annotated[list[Rule], "eligibility rules, each with a reason code"]
+    weights: Annotated[StageWeights, "weights of similarity and shared keywords"] = StageWeights()
+    rerank: Annotated[BoostStage, "rules that promote items at the end"] = BoostStage()
+    labels: Annotated[LabelSettings, "how items are labelled automatically"] = LabelSettings()
+    k: Annotated[int, "number of items per profile"] = 10
 
 
 VECTORS = "vectors"
 
 
 def read_sidecar(folder: Path, model: str, snapshot: Snapshot) -> GivenVectors | None:
-    """What this model made of the snapshot's items; None where there is no file for it."""
+    """This model's vectors of the snapshot's items; None if there is no file."""
     names = [re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("_") for name in (model, model.rpartition("/")[2])]
     files = [folder / "embeddings" / name / "embeddings.npz" for name in names if name]
     file = next((file for file in files if file.is_file()), None)
@@ -102,12 +102,12 @@ def read_sidecar(folder: Path, model: str, snapshot: Snapshot) -> GivenVectors |
 
 
 SCORE_DIGITS = 9
-TOP_SHARE = 0.25  # of the items without a common keyword: what calibration would let through
+TOP_SHARE = 0.25  # share of items without a shared keyword that calibration lets through
 Labels = dict[str, dict[str, int]]
 
 
 class Profiles(TaskKind):
-    """Queries are profiles, documents the items of the snapshot. Every stage is said in the task file."""
+    """Queries are profiles, documents are the snapshot's items. The task file defines every stage."""
 
     name = "profiles"
     refines = True
@@ -122,21 +122,21 @@ class Profiles(TaskKind):
         name: str,
         base: Path,
         targets: Mapping[str, float],
-        snapshot: Annotated[str, "the snapshot file, or a folder whose newest one is taken"],
+        snapshot: Annotated[str, "the snapshot file, or a folder (its newest is used)"],
         profiles: Annotated[str, "file of profiles: a JSON list"],
-        profile_text: Annotated[str, "text of a profile as a query, with {gaps} for its attributes"],
-        rules: Annotated[Sequence[Mapping[str, Any]], "who may have what, each with a reason code", Rule],
+        profile_text: Annotated[str, "query text of a profile, with {placeholders} for attributes"],
+        rules: Annotated[Sequence[Mapping[str, Any]], "eligibility rules, each with a reason code", Rule],
         id_key: Annotated[str, "key of an item's id"] = "id",
         title_key: Annotated[str, "key of an item's title"] = "title",
         text_key: Annotated[str, "key of an item's text"] = "description",
         profile_key: Annotated[str, "key of a profile's id"] = "profile_id",
         keywords: Annotated[str, "key of the keywords of profiles and items"] = "keywords",
         amount: Annotated[str, "key of an item's amount, for its distribution"] = "amount",
-        best_weights: Annotated[str, "file with tuned weights; [weights] where there is none"] = "",
-        weights_file: Annotated[str, "file with weights, before best_weights and [weights]"] = "",
-        reports: Annotated[str, "folder that gets the golden_eval files as well"] = "",
+        best_weights: Annotated[str, "file with tuned weights; falls back to [weights]"] = "",
+        weights_file: Annotated[str, "file with weights; overrides best_weights and [weights]"] = "",
+        reports: Annotated[str, "folder for a copy of the golden_eval files"] = "",
         use_best_weights: Annotated[bool, "whether best_weights is read"] = True,
-        calibrate_thresholds: Annotated[bool, "say which thresholds would fit; none is applied"] = False,
+        calibrate_thresholds: Annotated[bool, "report calibrated thresholds without applying them"] = False,
         **settings: Annotated[Any, ProfileSettings],
     ) -> None:
         super().__init__(name, base, targets)
@@ -167,24 +167,24 @@ class Profiles(TaskKind):
         return snapshot
 
     def vectors_of(self, model: str) -> GivenVectors | None:
-        """From the file beside the snapshot."""
+        """Vectors from the sidecar of the snapshot."""
         return read_sidecar(self.snapshot_file.parent, model, self.snapshot)
 
     @property
     def no_verdict(self) -> str:
-        """In hybrid mode a row's labels are made from its own similarities."""
+        """In hybrid mode a row's labels depend on its own similarities."""
         if self.settings.labels.mode == "no_similarity":
             return ""
         return "labels by row"
 
     @cached_property
     def items(self) -> dict[str, dict[str, Any]]:
-        """What rules see of an item, by id."""
+        """Each item's attributes, by id."""
         return {document.id: dict(document.metadata) for document in self.snapshot.documents}
 
     @cached_property
     def profiles(self) -> dict[str, dict[str, Any]]:
-        """By id, as their file says."""
+        """The profiles by id."""
         profiles: dict[str, dict[str, Any]] = {}
         for place, profile in enumerate(read_json(self.profiles_file, list[dict[str, Any]])):
             name = str(profile.get(self.profile_key) or "")
@@ -196,7 +196,7 @@ class Profiles(TaskKind):
 
     @cached_property
     def shut_out(self) -> dict[str, dict[str, list[str]]]:
-        """By profile and item: the reason codes; none where the profile is eligible."""
+        """Reason codes by profile and item; empty if eligible."""
         rules = self.settings.rules
         return {
             name: {item: reasons(rules, profile, about) for item, about in self.items.items()}
@@ -205,12 +205,12 @@ class Profiles(TaskKind):
 
     @cached_property
     def eligible(self) -> dict[str, list[str]]:
-        """By profile: the items that no rule shuts it out of."""
+        """The eligible items of each profile."""
         return {name: [item for item, codes in items.items() if not codes] for name, items in self.shut_out.items()}
 
     @cached_property
     def common_keywords(self) -> dict[str, dict[str, float]]:
-        """By profile and item: the share of the profile's keywords that the item has."""
+        """The share of the profile's keywords that each item has."""
         return {
             name: {
                 item: overlap(profile.get(self.keywords) or [], about.get(self.keywords) or [])
@@ -220,7 +220,7 @@ class Profiles(TaskKind):
         }
 
     def task(self) -> Task:
-        """The snapshot's items, one query per profile, and the labels that need no vectors."""
+        """The snapshot's items, one query per profile, and labels that need no vectors."""
         return Task(
             name=self.task_name,
             kind=self.name,
@@ -242,7 +242,7 @@ class Profiles(TaskKind):
     def refine(self, query: Query, ranking: Ranking) -> Ranking:
         """Stage 1: only the eligible. Stage 2: similarity and keywords, weighted. Stage 3: boosts, and the first k."""
         similarity = dict(zip(ranking.ids, ranking.scores, strict=True))
-        top = max(1.0, max(similarity.values(), default=1.0))  # words are scored beyond 1, cosines are not
+        top = max(1.0, max(similarity.values(), default=1.0))  # word scores may exceed 1, cosines may not
         weights, common = self.weights, self.common_keywords[query.id]
         scored = make_ranking(
             (item, weights.similarity * similarity.get(item, 0.0) / top + weights.keywords * common[item])
@@ -257,7 +257,7 @@ class Profiles(TaskKind):
         return make_ranking(lifted, self.settings.k)
 
     def labels(self, mode: LabelMode, answers: Answers | ScoredContender | None = None) -> Labels:
-        """The proxies. `hybrid` also asks the contender's own similarity, so each contender has labels of its own."""
+        """Proxy labels. `hybrid` also uses the contender's own similarity, so labels differ by contender."""
         return {name: self._labels_of(name, mode, answers) for name in self.profiles}
 
     def _labels_of(self, name: str, mode: LabelMode, answers: Answers | ScoredContender | None) -> dict[str, int]:
@@ -272,7 +272,7 @@ class Profiles(TaskKind):
         return labels
 
     def _similar(self, name: str, answers: Answers | ScoredContender) -> set[str]:
-        """Items above the threshold; only cosines can be held against one."""
+        """Items above the threshold, which applies to cosines only."""
         if not isinstance(answers.contender, Dense):
             return set()
         thresholds = self.settings.labels.all_thresholds
@@ -281,23 +281,23 @@ class Profiles(TaskKind):
         return {item for item, score in zip(retrieved.ids, retrieved.scores, strict=True) if score > bar}
 
     def score(self, task: Task, answers: Answers, measures: Sequence[Measure]) -> Scores:
-        """By the labels of the task file's mode."""
+        """Score by the labels of the task file's mode."""
         mode = self.settings.labels.mode
         labels = task.judgments if mode == "no_similarity" else self.labels(mode, answers)
         return score_queries(join(answers.rankings, labels, list(self.profiles)), measures, task.rel)
 
     def find_unlabelled(self, ran: Sequence[ScoredContender]) -> set[str]:
-        """Profiles without a label above 0; in hybrid mode, those that any row has none for."""
+        """Profiles without a label above 0; in hybrid mode, in at least one row."""
         return set().union(*self._without_label(ran))
 
     def _without_label(self, ran: Sequence[ScoredContender]) -> list[set[str]]:
-        """Row by row in hybrid mode; otherwise once, since all rows have the same labels."""
+        """Per row in hybrid mode, otherwise once, since all rows share their labels."""
         mode = self.settings.labels.mode
         every = [self.labels(mode, row) for row in ran] if mode == "hybrid" else [self.labels(mode)]
         return [{name for name in self.profiles if not any(labels[name].values())} for labels in every]
 
     def baselines(self, task: Task, measures: Sequence[Measure], depth: int) -> dict[str, Scores]:
-        """Random among the eligible of each profile, not among all: rules alone are worth nothing to a ranker."""
+        """Random order of each profile's eligible items, so that a ranker gets no credit for the rules."""
         parts = [
             random_expectation(task.judgments, [name], max(1, len(self.eligible[name])), measures, task.rel, depth)
             for name in self.profiles
@@ -305,7 +305,7 @@ class Profiles(TaskKind):
         return {"random": {measure: np.concatenate([part[measure] for part in parts]) for measure in measures}}
 
     def extras(self, run: FinishedRun) -> Extras:
-        """What the profiles got, under both label modes, for people and for machines."""
+        """The report under both label modes."""
         eligibility = {name: self._eligibility(name) for name in self.profiles}
         codes = sum((Counter(one["reasons"]) for one in eligibility.values()), Counter[str]())
         no_weights = [fact("kinds.no_weights", file=self.absent.name)] if self.absent else []
@@ -351,7 +351,7 @@ class Profiles(TaskKind):
         ]
 
     def _note_uncounted(self, ran: Sequence[ScoredContender]) -> list[Fact]:
-        """Which profiles the means leave out, and why."""
+        """Facts on the profiles that the means leave out."""
         every = self._without_label(ran)
         nowhere = set.intersection(*every)
         said = [fact("kinds.without_label", profiles=sorted(nowhere))] if nowhere else []
@@ -360,7 +360,7 @@ class Profiles(TaskKind):
         return said
 
     def _eligibility(self, name: str) -> dict[str, Any]:
-        """How much of the catalogue one profile may have, and why not the rest."""
+        """How many items are eligible for a profile, and why others are excluded."""
         eligible, total = len(self.eligible[name]), len(self.items)
         codes = Counter(code for codes in self.shut_out[name].values() for code in codes)
         return {
@@ -399,13 +399,13 @@ class Profiles(TaskKind):
         }
 
     def _ndcg(self, answered: Mapping[str, Ranking], labels: Labels) -> dict[str, float | None]:
-        """NDCG@K of each profile; nothing where no item is labelled."""
+        """NDCG@K of each profile; None if no item is labelled."""
         measure, names = Measure.parse(f"ndcg@{self.settings.k}"), list(self.profiles)
         values = score_queries(join(answered, labels, names), [measure])[measure]
         return {name: float(v) if any(labels[name].values()) else None for name, v in zip(names, values, strict=True)}
 
     def _calibrate(self, scored: ScoredContender) -> float | None:
-        """The median over profiles of the cut that leaves the top quarter of the items without a common keyword."""
+        """The median over profiles of the similarity that cuts off the top quarter of items without shared keywords."""
         if not isinstance(scored.contender, Dense):
             return None
         cuts = []

@@ -1,4 +1,4 @@
-"""What golden profiles got: tables for the reports, a Markdown page and a JSON artefact of their own."""
+"""Reports of golden profiles: tables, a Markdown page and a JSON artefact."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STABLE = {True: fact("kinds.same_order"), False: fact("kinds.other_order"), None
 
 
 def sections(figures: Mapping[str, Any], k: int, notes: Sequence[Fact]) -> list[Section]:
-    """From the figures, and notes on the snapshot."""
+    """The report's sections, from the figures and the notes on the snapshot."""
     return [_contenders(figures, k, notes), _modes(figures, k), _reasons(figures), _profiles(figures, k)]
 
 
@@ -152,6 +152,6 @@ def report(task: str, stamp: str, tables: list[Section]) -> str:
 
 
 def artifact(task: str, stamp: str, figures: Mapping[str, Any]) -> bytes:
-    """The same for machines, every profile's list included."""
+    """The JSON artefact, with every profile's list."""
     content = msgspec.json.encode({"task": task, "made": stamp, **figures})
     return msgspec.json.format(content, indent=2) + b"\n"

@@ -1,4 +1,4 @@
-"""The nearest neighbours of a reference model are the truth: how well do candidates reproduce them?"""
+"""Reference tasks: how well contenders reproduce a reference model's nearest neighbours."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ from bakeoff.tasks.formats.cells import id_of
 from bakeoff.tasks.formats.tables import read_table
 from bakeoff.tasks.kinds.base import Extras, FinishedRun, ScoredContender, TaskKind
 
-PAIR_BLOCK = 2048  # pairs whose vectors are held at once
+PAIR_BLOCK = 2048  # pairs of vectors in memory at once
 
 
 @dataclass(frozen=True, slots=True)
 class TargetPairs:
-    """Pairs with target similarities: `first` and `second` are places in `names`, which are document ids or texts."""
+    """Pairs with target similarities. `first` and `second` index `names`, which are document ids or texts."""
 
     names: list[str]
     by_id: bool
@@ -56,7 +56,7 @@ class TargetPairs:
 
 
 def read_target_pairs(file: Path, documents: Container[str]) -> TargetPairs:
-    """A table whose first three columns are the pair and its target, whatever they are called."""
+    """Read a table whose first three columns are the pair and its target."""
     table, names, places = read_table(file), dict[str, int](), list[str]()
     pairs: list[tuple[int, int]] = []
     targets: list[float] = []
@@ -102,7 +102,7 @@ def _number(value: Any) -> float | None:
 
 
 def sample_pairs(n: int, pairs: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of different rows: all of them if they are few, else drawn with replacement."""
+    """Pairs of different rows: all if there are few, else drawn with replacement."""
     if n * (n - 1) // 2 <= pairs:
         first, second = np.triu_indices(n, 1)
         return first.astype(np.int64), second.astype(np.int64)
@@ -112,7 +112,7 @@ def sample_pairs(n: int, pairs: int, seed: int) -> tuple[NDArray[np.int64], NDAr
 
 
 def pair_similarities(vectors: Vectors | VectorRows, first: NDArray[np.int64], second: NDArray[np.int64]) -> Values:
-    """The inner products of these rows, a block of pairs at a time: never a matrix of all against all."""
+    """Inner products of these pairs, computed in blocks to save memory."""
     similarities = np.empty(len(first))
     for start in range(0, len(first), PAIR_BLOCK):
         rows = slice(start, start + PAIR_BLOCK)
@@ -121,7 +121,7 @@ def pair_similarities(vectors: Vectors | VectorRows, first: NDArray[np.int64], s
 
 
 def spearman(a: Values, b: Values) -> float | None:
-    """Rank correlation with ties at their mean rank; unknown where one side is all ties."""
+    """Rank correlation with mean ranks for ties; None if one side is constant."""
     from scipy.stats import rankdata
 
     x, y = rankdata(a), rankdata(b)
@@ -131,7 +131,7 @@ def spearman(a: Values, b: Values) -> float | None:
 
 
 def correlation(pairs: TargetPairs, contender: System, vectors: CorpusVectors) -> float | str | None:
-    """Spearman's ρ, or why there is none."""
+    """Spearman's ρ, or the reason that there is none."""
     if not isinstance(contender, EmbeddingRow):
         return "has no vectors"
     if not pairs.by_id:
@@ -160,7 +160,7 @@ class Curve:
 
 
 def curves_png(points: Sequence[Curve]) -> bytes:
-    """One panel per measure. Needs the charts extra, and no browser."""
+    """One panel per measure. Needs the charts extra but no browser."""
     if missing := missing_modules(("altair", "vl_convert"), "charts"):
         raise Unavailable(missing)
     import altair
@@ -199,7 +199,7 @@ CSV_NAMES = {"map(over=found)": "map", "map": "map_over_relevant"}  # the mean o
 
 
 class ReferenceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The model whose neighbours are the truth: a contender without a store, since its search is exact."""
+    """The reference model. It needs no store, since its search is exact."""
 
     provider: Annotated[str, "the provider: a contender without a store"]
     model: Annotated[str, "which of its models"] = ""
@@ -208,11 +208,11 @@ class ReferenceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Reference(TaskKind):
-    """Queries are sampled items of the corpus; at each k the truth is the reference's own top k, self excluded."""
+    """Queries are sampled items. At each k the truth is the reference's top k, without the item itself."""
 
     name = "reference"
     measures = ("map(over=found)@10",)
-    measure_names: ClassVar = {"recall": "fidelity"}  # to the reference: it says nothing of quality
+    measure_names: ClassVar = {"recall": "fidelity"}  # similarity to the reference is not quality
     paths = ("validation",)
 
     def __init__(
@@ -221,15 +221,15 @@ class Reference(TaskKind):
         base: Path,
         targets: Mapping[str, float],
         corpus: Annotated[str, "articles, items (.json, .jsonl), ids alone (.txt), or a file of vectors (.npy)"],
-        reference: Annotated[Mapping[str, Any], "the model whose neighbours are the truth", ReferenceEntry],
-        n: Annotated[int, "items that ask, drawn with the seed; all of them where there are fewer"] = 500,
-        seed: Annotated[int, "seed of the draw", SEED] = 42,
-        k: Annotated[Sequence[int], "sizes of the neighbourhoods that are compared"] = (1, 3, 5, 10),
-        pairs: Annotated[int, "pairs of documents whose similarities are compared"] = 10_000,
-        gain: Annotated[Gain, "what a true neighbour counts in NDCG: all alike, or the nearer the more"] = "binary",
-        category: Annotated[str, "part of the metadata to break the matrix down by"] = "",
+        reference: Annotated[Mapping[str, Any], "the reference model, whose neighbours are the truth", ReferenceEntry],
+        n: Annotated[int, "number of items sampled as queries; all if there are fewer"] = 500,
+        seed: Annotated[int, "seed of the sample", SEED] = 42,
+        k: Annotated[Sequence[int], "neighbourhood sizes to compare"] = (1, 3, 5, 10),
+        pairs: Annotated[int, "number of document pairs for comparing similarities"] = 10_000,
+        gain: Annotated[Gain, "gain of a true neighbour in NDCG: equal, or by rank"] = "binary",
+        category: Annotated[str, "metadata key to break the matrix down by"] = "",
         validation: Annotated[str, "table of pairs with target similarities: a, b (ids or texts), target"] = "",
-        improvement_over: Annotated[str, "contender that relative improvements are measured against"] = "",
+        improvement_over: Annotated[str, "baseline contender for relative improvements"] = "",
     ) -> None:
         super().__init__(name, base, targets)
         entry = convert("reference", reference, ReferenceEntry)
@@ -259,18 +259,18 @@ class Reference(TaskKind):
 
     @cached_property
     def target_pairs(self) -> TargetPairs | None:
-        """The validation pairs, where there are any."""
+        """The validation pairs, if there are any."""
         if self.validation is None:
             return None
         return read_target_pairs(self.validation, {document.id for document in self.documents})
 
     @property
     def further_texts(self) -> Sequence[str]:
-        """The texts of validation pairs; documents by id are embedded with the corpus."""
+        """Texts of the validation pairs. Pairs of document ids need none."""
         return () if self.target_pairs is None or self.target_pairs.by_id else self.target_pairs.names
 
     def check_contenders(self, task: Task, contenders: Sequence[System], folder: Path) -> None:  # noqa: ARG002
-        """The contender that others are compared with is one of them."""
+        """Check that `improvement_over` names one contender."""
         if self.improvement_over and contenders:
             self._find_compared(contenders)
 
@@ -286,9 +286,9 @@ class Reference(TaskKind):
         )
 
     def task(self) -> Task:
-        """The corpus and the sampled items; the judgments follow when the reference has embedded them.
+        """The corpus and the sampled items. Judgments follow once the reference has embedded them.
 
-        Rows are drawn in file order from numpy's legacy stream, which is frozen: others can draw the same ones.
+        Rows are drawn in file order from NumPy's frozen legacy generator, so that others can reproduce them.
         """
         documents, _ = self.documents, self.target_pairs
         if len(documents) <= self.cuts[-1]:
@@ -317,7 +317,7 @@ class Reference(TaskKind):
         )
 
     def judge(self, task: Task, vectors: CorpusVectors) -> Task:
-        """The reference's exact top k, best first. Without the reference there is no truth, so nothing can run."""
+        """The reference's exact top k, best first. If the reference fails, nothing can run."""
         try:
             embedder, corpus = vectors.of(self.reference)
         except Unavailable as error:
@@ -335,14 +335,14 @@ class Reference(TaskKind):
         return msgspec.structs.replace(task, judgments=self.grade_neighbours(top, self.cuts[-1]))
 
     def grade_neighbours(self, neighbours: Mapping[str, Iterable[str]], k: int) -> dict[str, dict[str, int]]:
-        """The judgments at one k: the reference's first k neighbours, all alike or graded by their place."""
+        """Judgments at one k: the reference's first k neighbours, with equal grades or graded by rank."""
         return {
             query: {item: 1 if self.gain == "binary" else k - place for place, item in enumerate(islice(nearest, k))}
             for query, nearest in neighbours.items()
         }
 
     def extras(self, run: FinishedRun) -> Extras:
-        """Every measure at every k, the similarities, and a CSV for each contender."""
+        """Every measure at every k, the similarities, and one CSV per contender."""
         rows: list[list[TableCell]] = []
         files: dict[str, str | bytes] = {}
         figures: dict[str, Any] = {}
@@ -370,7 +370,7 @@ class Reference(TaskKind):
 
     @classmethod
     def pictures(cls, figures: Mapping[str, Any]) -> dict[str, Callable[[], bytes]]:
-        """Every measure against k, a line for each contender."""
+        """Every measure against k, one line per contender."""
         curves = [
             Curve(label, COLUMNS[name], int(k), value["mean"], value["std"])
             for label, figure in figures.items()
@@ -382,7 +382,7 @@ class Reference(TaskKind):
     def _at(self, k: int, scored: ScoredContender, task: Task) -> dict[str, Values]:
         """All measures at one k, by the engine's own metrics: with k true neighbours, recall@k is overlap / k.
 
-        The task's judgments are in the reference's order, so the top of a smaller k is their beginning.
+        Judgments are in the reference's order, so a smaller k takes a prefix.
         """
         measures = {name: Measure.parse(f"{name}@{k}") for name in COLUMNS}
         ids = [query.id for query in task.queries]
@@ -392,7 +392,7 @@ class Reference(TaskKind):
         return {name: scores[measure] for name, measure in measures.items()}
 
     def _similarity(self, contender: System, embeddings: CorpusVectors, seed: int) -> dict[str, float | None] | None:
-        """Spearman's ρ and the mean absolute error of cosines over the same sampled pairs of chunks."""
+        """Spearman's ρ and mean absolute error of cosines over the sampled pairs of chunks."""
         if not isinstance(contender, EmbeddingRow):
             return None
         mine, theirs = embeddings.index(contender).ids, embeddings.index(self.reference).ids
@@ -404,7 +404,7 @@ class Reference(TaskKind):
         return {"spearman": spearman(a, b), "mae": float(np.abs(a - b).mean()), "pairs": len(a)}
 
     def _improvements(self, figures: dict[str, Any], contenders: Sequence[System]) -> Section:
-        """The relative difference of every mean from the named contender's; unknown where that is 0 or did not run."""
+        """Relative difference of every mean from the named contender's; None if that is 0 or did not run."""
         ran = [contender.label for contender in contenders if self.improvement_over in contender.names]
         base = figures[ran[0]]["at"] if ran else {}
         rows: list[list[TableCell]] = []
@@ -426,7 +426,7 @@ class Reference(TaskKind):
         )
 
     def _validations(self, pairs: TargetPairs, figures: dict[str, Any], run: FinishedRun) -> Section:
-        """Spearman's ρ of every contender's cosines and the targets; a failure costs its own cell."""
+        """Spearman's ρ of each contender's cosines with the targets. A failure affects only its own cell."""
         rows, known = list[list[TableCell]](), dict[Hashable, float | str | None]()
         notes: list[Fact] = [fact("kinds.validation_meaning")]
         for contender in (scored.contender for scored in run.contenders):
@@ -434,7 +434,7 @@ class Reference(TaskKind):
             if key not in known:
                 try:
                     known[key] = correlation(pairs, contender, run.vectors)
-                except Exception as error:  # whatever a provider raises
+                except Exception as error:  # a provider may raise anything
                     known[key] = without_secrets(str(error))
             rho = known[key]
             if isinstance(rho, str):

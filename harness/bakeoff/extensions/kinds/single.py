@@ -31,7 +31,7 @@ from bakeoff.statistics.tests import t_test
 from bakeoff.systems.base import System
 from bakeoff.tasks.kinds.base import Answers, Extras, FinishedRun, Reading, TaskKind
 
-BLOCK_CELLS = 1 << 22  # scores held at once: 32 MB in float64, however many samples there are
+BLOCK_CELLS = 1 << 22  # scores in memory at once: 32 MB in float64
 
 MOST_BYTES = 1 << 33  # of targets: a billion of them
 
@@ -39,9 +39,9 @@ Ranks = NDArray[np.int64]
 
 
 def ranks_and_tops(file: Path, targets: Ranks, classes: int) -> tuple[Ranks, Ranks]:
-    """The pessimistic rank of every target (all that score at least as much rank above it), and the top class.
+    """The pessimistic rank of every target (ties rank above it), and the top class.
 
-    Where the target shares the highest score, the top class is another one of those: a tie is not a right answer.
+    If the target ties for the highest score, the top class is another one: a tie is not a right answer.
     """
     ranks, tops = np.empty(len(targets), dtype=np.int64), np.empty(len(targets), dtype=np.int64)
     for start, scores in blocks(file, len(targets), classes):
@@ -61,7 +61,7 @@ def ranks_and_tops(file: Path, targets: Ranks, classes: int) -> tuple[Ranks, Ran
 
 
 def blocks(file: Path, samples: int, classes: int) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Blocks of rows with the number of their first; from a .npy, or from the array `scores` of a .npz."""
+    """Blocks of rows and their first row number, from a .npy or the array `scores` of a .npz."""
     with _stream(file, "scores") as stream:
         shape, fortran, dtype = _header(stream, file)
         if shape != (samples, classes):
@@ -80,7 +80,7 @@ def blocks(file: Path, samples: int, classes: int) -> Iterator[tuple[int, NDArra
 
 
 def read_targets(file: Path) -> Ranks:
-    """Class numbers, one per sample: a .npy, or the array `targets` of a .npz."""
+    """Read class numbers, one per sample, from a .npy or the array `targets` of a .npz."""
     try:
         with _stream(file, "targets") as stream:
             shape, _, dtype = _header(stream, file)
@@ -94,7 +94,7 @@ def read_targets(file: Path) -> Ranks:
 
 
 def has_targets(file: Path) -> bool:
-    """Whether a .npz brings targets of its own, which must then be those of the task."""
+    """Whether a .npz has its own targets, which must equal the task's."""
     try:
         with ZipFile(file) as archive:
             return "targets.npy" in archive.namelist()
@@ -132,8 +132,8 @@ def _header(stream: IO[bytes], file: Path) -> tuple[tuple[int, ...], bool, np.dt
 ACCURACIES = ("acc@1", "acc@5", "acc@10")  # on a first screen
 COLUMNS = ("acc@1", "acc@3", "acc@5", "acc@10", "mrr", "ndcg@10")
 MOST_CLASSES = 1_000_000  # each is a document
-ROWS = 4096  # rankings held at once while measuring
-RANKINGS_UP_TO = 1_000_000  # scores of an array that are also kept as rankings, for people to look at
+ROWS = 4096  # rankings in memory at once
+RANKINGS_UP_TO = 1_000_000  # top scores of an array that are also kept as rankings
 MAJORITY = "majority class"
 ABSENT = 0  # the rank of an answer that a ranking does not hold
 
@@ -148,7 +148,7 @@ class RightAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Single(TaskKind):
-    """Ranks under ties are pessimistic: everything that scores as much as the right answer is placed above it."""
+    """Ranks are pessimistic under ties: items with the right answer's score rank above it."""
 
     name = "single"
     scores_itself = True
@@ -165,7 +165,7 @@ class Single(TaskKind):
         classes: Annotated[str | int, "file with the names of the classes, or their number"] = "",
         items: Annotated[str, "file of items in place of classes, for retrieval"] = "",
         id_key: Annotated[str, "key of an item's id"] = "id",
-        train: Annotated[str, "right answers of the training data, for the majority baseline"] = "",
+        train: Annotated[str, "training answers, for the majority baseline"] = "",
         percent: Annotated[bool, "show the table in percentages"] = False,
     ) -> None:
         super().__init__(name, base, targets)
@@ -177,7 +177,7 @@ class Single(TaskKind):
         self.train, self.percent = base / train if train else None, bool(percent)
 
     def task(self) -> Task:
-        """Classes (or items) are the documents, samples the queries, and each has one judgment."""
+        """Documents are classes or items, queries are samples with one judgment each."""
         documents = self._documents()
         ids = [document.id for document in documents]
         known, answers = set(ids), self._answers(ids)
@@ -209,14 +209,14 @@ class Single(TaskKind):
         return [RightAnswer(str(sample), ids[target]) for sample, target in enumerate(targets.tolist())]
 
     def score(self, task: Task, answers: Answers, measures: Sequence[Measure]) -> Scores:
-        """From the rank of the one right answer, which is all there is to know."""
+        """Score by the rank of the right answer."""
         ranks, _ = _ranks_and_tops(task, answers.rankings)
         return scores_of(ranks, len(task.documents), measures)
 
     def read(
         self, task: Task, contender: System, seed: str, file: Path, measures: Sequence[Measure], depth: int
     ) -> Reading:
-        """A score array in blocks; anything else is a file of rankings."""
+        """Read a score array in blocks; other files hold rankings."""
         if file.suffix not in (".npy", ".npz"):
             reading = super().read(task, contender, seed, file, measures, depth)
             return replace(reading, figures={"weighted_f1": _f1_of_rankings(task, reading.rankings)})
@@ -234,7 +234,7 @@ class Single(TaskKind):
         )
 
     def baselines(self, task: Task, measures: Sequence[Measure], depth: int) -> dict[str, Scores]:
-        """Always the same ranking: the classes by how often they were right in training (or, without it, here)."""
+        """Classes by frequency in the training answers, or in the task's own if there are none."""
         ranks, _ = self._majority(task)
         return {MAJORITY: scores_of(_within(ranks, depth), len(task.documents), measures)}
 
@@ -254,7 +254,7 @@ class Single(TaskKind):
         return place[right], np.full(len(right), numbers[ranking.ids[0]], dtype=np.int64)
 
     def extras(self, run: FinishedRun) -> Extras:
-        """The table with spreads over seeds, paired t-tests between models, and files for each model and seed."""
+        """The table with spread over seeds, paired t-tests, and files per model and seed."""
         task, files = run.task, dict[str, str | bytes]()
         figures: dict[str, dict[str, list[float]]] = {}
         for scored in run.contenders:
@@ -312,7 +312,7 @@ class Single(TaskKind):
         )
 
     def _spread(self, values: Sequence[float] | None) -> TableCell:
-        """The mean, and over several seeds its standard deviation too."""
+        """The mean, with its standard deviation if there are several seeds."""
         if values is None:
             return None
         scaled = (100 if self.percent else 1) * np.array(values)
@@ -320,12 +320,12 @@ class Single(TaskKind):
 
 
 def _within(ranks: Ranks, depth: int) -> Ranks:
-    """A right answer below the depth that everyone is cut at did not come back."""
+    """A right answer below the common depth counts as not found."""
     return np.where(ranks <= depth, ranks, ABSENT)
 
 
 def scores_of(ranks: Ranks, classes: int, measures: Sequence[Measure]) -> Scores:
-    """The engine's measures of rankings with one relevant place each, a block of them at a time."""
+    """Bakeoff's measures of rankings with one relevant rank each, in blocks."""
     parts: dict[Measure, list[np.ndarray]] = {measure: [] for measure in measures}
     for start in range(0, len(ranks), ROWS):
         mine = ranks[start : start + ROWS]
@@ -341,7 +341,7 @@ def scores_of(ranks: Ranks, classes: int, measures: Sequence[Measure]) -> Scores
 
 
 def _rank_and_top(ranking: Ranking | None, right: str) -> tuple[int, str | None]:
-    """The pessimistic rank of the right answer, and the first answer; among equals another one than the right."""
+    """The pessimistic rank of the right answer, and the top answer (a wrong one if tied)."""
     if ranking is None or not ranking.ids:
         return ABSENT, None
     if right not in ranking.ids:
@@ -362,7 +362,7 @@ def _sums(scores: Scores) -> dict[str, float]:
 
 
 def _percentages(sums: Mapping[str, float], f1: float, samples: int) -> dict[str, float]:
-    """By the short names that papers on next places use, with two decimals."""
+    """Percentages with two decimals, under the short names of next-place papers."""
     shares = {{"ndcg@10": "ndcg"}.get(name, name): value / samples for name, value in sums.items()}
     return {name: round(100 * share, 2) for name, share in (shares | {"f1": f1}).items()}
 
@@ -433,7 +433,7 @@ def _f1(right: Ranks, tops: Ranks, classes: int) -> float:
 
 
 def _array_rankings(file: Path, task: Task, right: Ranks) -> dict[str, Ranking]:
-    """An array as rankings, the right answer last among equals: these are the ranks that were measured."""
+    """An array as rankings, with the right answer last among ties, as measured."""
     ids, rankings = [document.id for document in task.documents], {}
     for start, scores in blocks(file, len(task.queries), len(ids)):
         for row, values in enumerate(scores.tolist()):

@@ -1,4 +1,4 @@
-"""A catalogue as it was on one day: a parquet or JSON file that may name each item's vector and never holds one."""
+"""A dated catalogue in Parquet or JSON. It may hold the keys of vectors, never vectors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAME = re.compile(r".+_snapshot_(\d{8})\.(parquet|json)")
 
 
 def newest(path: Path) -> Path:
-    """The snapshot that is named, or the newest in a folder."""
+    """The named snapshot, or the newest in a folder."""
     if not path.is_dir():
         return path
     dated = {match[1]: file for file in path.iterdir() if (match := _NAME.fullmatch(file.name))}
@@ -44,7 +44,7 @@ class Snapshot:
 
 
 def read_snapshot(file: Path, *, id_key: str, title_key: str, text_key_: str) -> Snapshot:
-    """Vectors are looked up by text, so a key that is not ours, or none, is a note and no error."""
+    """Read a snapshot. Vectors are looked up by text, so a missing or foreign key is only a note."""
     rows = _rows(file, (id_key, title_key, text_key_))
     documents, keys, others = [], {}, 0
     for row in rows:
@@ -67,7 +67,7 @@ def read_snapshot(file: Path, *, id_key: str, title_key: str, text_key_: str) ->
 
 
 def _rows(file: Path, needed: Sequence[str]) -> Rows:
-    """The rows of a parquet file or a JSON list: all have these columns, and none holds vectors."""
+    """The rows of a Parquet file or a JSON list. Refuse missing columns and columns of vectors."""
     if not file.is_file():
         raise InputError("no such file", file=file, remedy="check the path")
     rows, names, vectors = _parquet_rows(file) if file.suffix in (".parquet", ".pq") else _json_rows(file)
@@ -136,7 +136,7 @@ def write_snapshot(
 
 
 def embedding_key(document: Document) -> str:
-    """The name of the document's text in every space of the cache."""
+    """The cache key of the document's text."""
     return text_key(document.whole()).hex()
 
 
@@ -152,5 +152,5 @@ def _parquet() -> Any:
 
 
 def columns_of(documents: Sequence[Document]) -> set[str]:
-    """The attributes that rules may name."""
+    """The attributes available to rules."""
     return set().union(*(document.metadata for document in documents)) if documents else set()

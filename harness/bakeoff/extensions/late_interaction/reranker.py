@@ -1,4 +1,4 @@
-"""Late interaction as a second stage: the candidates by MaxSim of token vectors, which are made ahead and kept."""
+"""Late interaction as a reranker: MaxSim over token vectors that are computed in advance."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class MaxSim(Reranker):
         self,
         *,
         model: Model = None,
-        provider: Annotated[str, "whose vectors of tokens: minilm or granite"] = "minilm",
-        compute: Annotated[Precision, "int8 multiplies bytes: about twice as fast, vectors a little off"] = "fp32",
+        provider: Annotated[str, "provider of the token vectors: minilm or granite"] = "minilm",
+        compute: Annotated[Precision, "int8: about twice as fast, slightly different vectors"] = "fp32",
     ) -> None:
         if not PROVIDERS.get(provider).local:
             raise InputError(f"{provider} gives no vectors of tokens", place="provider", remedy="minilm and granite do")
@@ -55,7 +55,7 @@ class MaxSim(Reranker):
 
     @classmethod
     def needs(cls, **options: Any) -> Needs:
-        """What its provider needs."""
+        """The provider's requirements."""
         return PROVIDERS.get(options.get("provider", "minilm")).needs()
 
     @property
@@ -64,7 +64,7 @@ class MaxSim(Reranker):
         return self._provider.model
 
     def prepare(self, documents: Sequence[str], cache: VectorCache | None) -> Fact:
-        """Embeds the tokens of every document; says what they take."""
+        """Embed the tokens of every document, and report their size."""
         everything, self._numbers = KeyIndex(), KeyIndex()
         everything.add(keys_of(documents), np.arange(len(documents)))
         keys, first = everything.all()  # each text once
@@ -74,7 +74,7 @@ class MaxSim(Reranker):
         return storage_bill(self._rows)
 
     def rank(self, query: str, documents: Sequence[str]) -> Reranked:
-        """The query is embedded here, as part of the stage's time; documents that nobody announced too."""
+        """Embed the query, which counts as the stage's time, and any document not yet embedded."""
         wanted = keys_of(documents)
         if self._rows is None or (self._numbers.find(wanted) < 0).any():
             self.prepare([*self._texts, *documents], None)
@@ -84,7 +84,7 @@ class MaxSim(Reranker):
         return Reranked(maxsim(vectors, tokens, begins).tolist())
 
     def close(self) -> None:
-        """Frees the weights and what was kept for this run."""
+        """Free the weights and this run's vectors."""
         self._provider.close()
         if self._rows is not None:
             self._rows.space.close()

@@ -28,7 +28,7 @@ from bakeoff.systems.failures import adapter_work
 
 @dataclass(frozen=True)
 class Tokens(StoreRow):
-    """Embeds every token of the corpus through the cache, and fills the store."""
+    """Embed every token of the corpus through the cache, and fill the store."""
 
     row_type: ClassVar[str] = "tokens"
     per_token: ClassVar[bool] = True
@@ -36,7 +36,7 @@ class Tokens(StoreRow):
 
     @classmethod
     def stores(cls) -> Registry[TokenStore]:
-        """Those of token vectors."""
+        """Stores of token vectors."""
         return TOKEN_STORES
 
     def settings(self) -> dict[str, Any]:
@@ -44,12 +44,12 @@ class Tokens(StoreRow):
         return {**super().settings(), "vectors": "tokens"}
 
     def check(self, run: RunContext) -> None:
-        """The provider can give such vectors."""
+        """Check that the provider supports token vectors."""
         if not self.lacks():
             check_tokens(run.embedder(self).provider)
 
     def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared:  # noqa: ARG002
-        """What the vectors take is a note of the row: it is the price of this method."""
+        """Note the size of the vectors on the row, since it is the cost of this method."""
         if reason := self.lacks():
             raise Unavailable(reason)
         index, embedder = run.index(self), run.embedder(self)
@@ -95,13 +95,13 @@ class ExactMaxsim(ExactRankings):
         return max(map(len, self.queries.values()), default=1) * cosine_tolerance(self.rows.dimensions)
 
     def score(self, document: str, query: Query) -> float:
-        """Of the document's own vectors."""
+        """MaxSim with the document's own vectors."""
         return self.index.document_score(maxsim(self.queries[query.id], *self.rows.of(self.index.rows_of(document))))
 
 
 @dataclass(slots=True)
 class TokenSearcher(Searcher):
-    """Only the store's own call is timed as search."""
+    """Only the store's own call counts as search time."""
 
     provider: TokenProvider
     index: Index
@@ -111,13 +111,13 @@ class TokenSearcher(Searcher):
     _vectors: dict[str, Vectors] = field(default_factory=dict, init=False)
 
     def prefetch(self, queries: Sequence[Query]) -> None:
-        """All but the first, untimed, as for other vectors."""
+        """Embed all but the first queries, untimed, as other rows do."""
         texts = list(dict.fromkeys(self._text(query) for query in queries[TIMED_FREE:]))
         if texts:
             self._vectors.update(zip(texts, self.provider.embed_tokens(texts, Role.QUERY).vectors, strict=True))
 
     def ask(self, query: Query) -> Answer:
-        """Embeds, searches, ranks."""
+        """Embed, search and rank one query."""
         text, embed_ns = self._text(query), None
         if text in self._vectors:
             vectors = self._vectors[text]
@@ -132,7 +132,7 @@ class TokenSearcher(Searcher):
 
     @property
     def exact(self) -> bool:
-        """As the store says of itself."""
+        """The store's own capabilities."""
         return self.store.exact
 
     def exact_search(self) -> ExactRankings | None:
@@ -146,7 +146,7 @@ class TokenSearcher(Searcher):
         return ExactMaxsim(self.index, {query: self._asked[query] for query in drawn}, self.rows)
 
     def close(self) -> None:
-        """The store goes; the provider is the run's."""
+        """Release the store. The run owns the provider."""
         self.store.close()
 
     def _text(self, query: Query) -> str:

@@ -1,6 +1,6 @@
 """Where token vectors are kept and searched by MaxSim.
 
-A document's score is the sum, over the query's tokens, of the best that its tokens match each.
+A document's score is the sum, over the query's tokens, of the best match among its tokens.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bakeoff.search.stores.shared_options import Probes
 
 
 def maxsim(query: Vectors, tokens: Vectors, begins: NDArray[np.integer]) -> Similarities:
-    """The scores of documents whose token vectors follow one another, the first of each at `begins`."""
+    """MaxSim of documents with concatenated token vectors, which begin at `begins`."""
     if not len(begins):
         return np.empty(0, dtype=np.float32)
     best = np.maximum.reduceat(tokens @ query.T, begins, axis=0)
@@ -35,12 +35,12 @@ def maxsim(query: Vectors, tokens: Vectors, begins: NDArray[np.integer]) -> Simi
 
 
 def maxsim_all(query: Vectors, rows: TokenRows) -> Similarities:
-    """The score of every document, a block at a time."""
+    """MaxSim of every document, in blocks."""
     return np.concatenate([maxsim(query, tokens, begins) for _, tokens, begins in rows.blocks()])
 
 
 class TokenStore(Plugin, ABC):
-    """Documents of many vectors each."""
+    """A store of documents with one vector per token."""
 
     name: ClassVar[str]
 
@@ -50,11 +50,11 @@ class TokenStore(Plugin, ABC):
     @property
     @abstractmethod
     def exact(self) -> bool:
-        """Nothing nearer can have been missed."""
+        """Whether results are exact."""
 
     @abstractmethod
     def fill(self, ids: Sequence[str], rows: TokenRows, metadata: Sequence[Mapping[str, Any]]) -> None:
-        """Takes all documents at once, and builds its index."""
+        """Add all documents and build the index."""
 
     @abstractmethod
     def search(self, query: Vectors, k: int, where: Where | None = None) -> Hits:
@@ -62,11 +62,11 @@ class TokenStore(Plugin, ABC):
 
     @abstractmethod
     def count(self) -> int:
-        """How many documents the engine holds, by its own count."""
+        """The engine's own count of documents."""
 
     @abstractmethod
     def size_bytes(self) -> int:
-        """What the vectors and the index take."""
+        """The size of vectors and index."""
 
     def close(self) -> None:
         """Releases files."""
@@ -84,7 +84,7 @@ TOKEN_STORES: Registry[TokenStore] = Registry(
 
 
 class Exact(TokenStore):
-    """Holds nothing of its own: the vectors are read where they were written."""
+    """Stores nothing itself; reads the vectors where they were written."""
 
     name: ClassVar[str] = "exact"
     exact = True
@@ -96,11 +96,11 @@ class Exact(TokenStore):
         self._rows: TokenRows | None = None
 
     def fill(self, ids: Sequence[str], rows: TokenRows, metadata: Sequence[Mapping[str, Any]]) -> None:
-        """Remembers where they are."""
+        """Keep references to the vectors."""
         self._ids, self._rows, self._metadata = ids, rows, metadata
 
     def search(self, query: Vectors, k: int, where: Where | None = None) -> Hits:
-        """Compares with everything; a filter leaves out afterwards, and so loses nothing."""
+        """Score every document, then filter, so that nothing is lost."""
         assert self._rows is not None
         scores = maxsim_all(query, self._rows)
         if where:
@@ -116,7 +116,7 @@ class Exact(TokenStore):
         return len(self._ids)
 
     def size_bytes(self) -> int:
-        """Four bytes for each number."""
+        """Four bytes per number."""
         assert self._rows is not None
         return 4 * self._rows.count * self._rows.dimensions
 
@@ -126,9 +126,9 @@ PER_LIST = 4096  # token vectors; LanceDB's own choice counts documents
 
 
 class LanceTokens(TokenStore):
-    """`index` "none" compares with everything. An index finds candidates by its codes, and these are compared again.
+    """`index` "none" is exact. An index finds candidates by its codes, which are then rescored.
 
-    Its own scores leave out tokens that its lists did not find, so they are no MaxSim: every answer is refined.
+    Its own scores omit tokens that its lists did not find, so they are not MaxSim: every result is rescored.
     """
 
     name: ClassVar[str] = "lancedb"
@@ -142,11 +142,11 @@ class LanceTokens(TokenStore):
         folder: Path,
         index: Annotated[
             Literal["none", "IVF_SQ", "IVF_RQ", "IVF_PQ"],
-            "none compares with everything; the others with bytes, bits or a code book's codes, in lists",
+            "none is exact; others use lists of int8, binary or product codes",
         ] = "none",
         nprobes: Probes = 20,
         refine_factor: Annotated[
-            int, "candidates per wanted document that are compared again with all their vectors", Meta(ge=1, le=10_000)
+            int, "candidates per result to rescore with all their vectors", Meta(ge=1, le=10_000)
         ] = 1,
     ) -> None:
         super().__init__(folder=folder)
@@ -162,7 +162,7 @@ class LanceTokens(TokenStore):
         return self._index == "none"
 
     def fill(self, ids: Sequence[str], rows: TokenRows, metadata: Sequence[Mapping[str, Any]]) -> None:
-        """A block of documents at a time."""
+        """Add the documents in blocks."""
         import lancedb
         import pyarrow
 
@@ -189,9 +189,9 @@ class LanceTokens(TokenStore):
             self._table.create_index("vector", config=config(distance_type="cosine", num_partitions=lists))
 
     def search(self, query: Vectors, k: int, where: Where | None = None) -> Hits:
-        """Its distance is the number of the query's tokens less MaxSim, by products as by cosines of unit vectors.
+        """Its distance is the number of query tokens minus MaxSim, for inner products and cosines alike.
 
-        Without an index products take four fifths of the time; an index over many vectors is of cosines alone.
+        Without an index, inner products take four fifths of the time. A multivector index supports cosines only.
         """
         metric = "dot" if self._index == "none" else "cosine"
         search = self._table.search(query, vector_column_name="vector", query_type="vector").distance_type(metric)
@@ -215,5 +215,5 @@ class LanceTokens(TokenStore):
 
 
 def _quote(text: str) -> str:
-    """A literal of LanceDB's filter language."""
+    """A string literal."""
     return "'" + text.replace("'", "''") + "'"

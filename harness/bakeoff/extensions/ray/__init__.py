@@ -1,4 +1,4 @@
-"""Ray: the heavy steps of a run on a cluster, and the index whose shards it puts on several nodes."""
+"""Ray: the heavy steps of a run on a cluster, and a FAISS index sharded over nodes."""
 
 ENGINES = {"ray": "bakeoff.extensions.ray.engine:RayEngine"}
 WORDS = {"ray": "bakeoff.extensions.ray:SENTENCES"}

@@ -1,4 +1,4 @@
-"""Reaching a Ray cluster, or starting one here, and finding out before any money whether it can do the work."""
+"""Connect to a Ray cluster, or start one here, and check that it can do the work before anything is paid for."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from bakeoff.search.stores.scratch import scratch
 LOOPBACK = "127.0.0.1"
 _CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # "0" keeps Ray to the loopback interface
 _CLIENT = "ray://"
-STORE_BYTES = 256 << 20  # Ray's object store of a cluster that is started here: vectors are in files, not in it
-_SECONDS = 60  # for a node to say what it has
+STORE_BYTES = 256 << 20  # object store of a local cluster; vectors are in files, not in it
+_SECONDS = 60  # seconds for a node to report
 _CONNECT_SECONDS = 10
 
 
 def connect(address: str, workers: int) -> Callable[[], None]:
-    """Joins the cluster at this address, or starts one on this machine that only it can reach; how to end it."""
+    """Join the cluster at this address, or start a loopback-only one here. Returns how to end it."""
     if not address:
         os.environ[_CLUSTERS] = "0"  # read when Ray is imported, here and by its processes
     import ray
     from ray._private import ray_constants
     from ray._private.authentication import authentication_token_setup
 
-    if ray.is_initialized():  # by whoever uses us as a library
+    if ray.is_initialized():  # by the calling program
         return lambda: None
     common: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "namespace": "bakeoff"}
     if address:
@@ -49,7 +49,7 @@ def connect(address: str, workers: int) -> Callable[[], None]:
             except Exception as error:  # ConnectionError, RuntimeError for versions, ValueError, gRPC's own
                 raise Unavailable(_unreachable(address, error)) from error
         return lambda: ray.shutdown()
-    ray_constants.ENABLE_RAY_CLUSTER = False  # where somebody has imported it before
+    ray_constants.ENABLE_RAY_CLUSTER = False  # if Ray was already imported
     resources = contextlib.ExitStack()
     folder = resources.enter_context(scratch("ray"))
 
@@ -78,7 +78,7 @@ def connect(address: str, workers: int) -> Callable[[], None]:
 
 
 def _check_listening(address: str) -> None:
-    """Fails at once where nobody listens: Ray itself would try for minutes."""
+    """Fail at once if nothing listens there; Ray would retry for minutes."""
     address = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address
     host, _, port = address.removeprefix(_CLIENT).rpartition(":")
     if host and port.isdigit():
@@ -100,7 +100,7 @@ def _unreachable(address: str, error: Exception) -> str:
 
 
 def check_room(workers: int, gpus: float) -> int:
-    """How many workers there will be (0: as many as fit); a worker needs all of its GPUs on one node."""
+    """The number of workers (0: as many as fit). A worker needs all its GPUs on one node."""
     import ray
 
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
@@ -123,7 +123,7 @@ def check_room(workers: int, gpus: float) -> int:
 def check_nodes(
     needs: Mapping[str, tuple[tuple[str, ...], str]], shared: SharedFolder | None, vectors: Sequence[Path] = ()
 ) -> None:
-    """Asks every node for its versions, the libraries of these contenders, and whether it sees these folders."""
+    """Check every node's versions, libraries for these contenders, and access to these folders."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -164,10 +164,10 @@ def check_nodes(
 def _examiner(
     needs: Mapping[str, tuple[tuple[str, ...], str]], marks: Sequence[str]
 ) -> Callable[[], tuple[dict[str, str], dict[str, str], dict[str, str]]]:
-    """What a node is asked: its versions, the contenders that it lacks a library for, and which marks it can't see."""
+    """The remote check: versions, contenders with missing libraries, and marker files that are not visible."""
 
     def examine() -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
-        """Sent by value: a node without bakeoff can run it, too."""
+        """Sent by value, so that a node without bakeoff can run it."""
         import importlib.metadata
         import importlib.util
         import pathlib
@@ -202,7 +202,7 @@ def _examiner(
 
 
 def versions() -> dict[str, str]:
-    """What must be the same everywhere for the bits to be the same."""
+    """Versions that must match for identical results."""
     return {"python": platform.python_version(), "bakeoff": version("bakeoff")}
 
 
@@ -213,7 +213,7 @@ def _first_line(error: Exception) -> str:
 
 @contextlib.contextmanager
 def _own_signals() -> Iterator[None]:
-    """Ray takes SIGTERM for itself; ours says what is kept and how to go on."""
+    """Restore our SIGTERM handler, which Ray replaces; ours tells the user what is kept and how to continue."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

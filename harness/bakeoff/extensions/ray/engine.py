@@ -1,4 +1,4 @@
-"""The heavy steps on Ray: its tasks, actors, retries and placement; what is done and in which parts is ours."""
+"""The Ray engine: embedding, exact search, sharded indexes and scoring on a cluster."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ from bakeoff.systems.embedding import EmbeddingRow
 BLOCKS = 16  # blocks of exact search in one task
 GROUPS = 4  # groups of queries in one task of exact search
 QUERIES = 4096  # queries in one task of scoring
-RESTARTS = 3  # of an index: one that ends whenever it is asked must not be built for ever
+RESTARTS = 3  # of an index, so that a crashing one is not rebuilt forever
 
 log = logging.getLogger(__name__)
 
 
 class RayEngine(Local):
-    """A cluster, or several processes of this machine. What a worker can't have (a function of yours) stays here."""
+    """Runs on a cluster, or on local processes. What can't be sent (your own functions) runs here."""
 
     name = "ray"
     on_other_machines = True
@@ -72,14 +72,14 @@ class RayEngine(Local):
         self._url = entry.shards if self._shared and self._shared.remote else ""
 
     def start(self, contenders: Sequence[System], shared: Path | None, vectors: Sequence[Path] = ()) -> None:
-        """Reaches the cluster and looks at every node; nothing is paid for before that."""
+        """Connect and check every node before anything is paid for."""
         self._end = connect(self.entry.address, self.entry.workers)
         seen = () if self._url else vectors  # with a URL, what is in other folders is searched here
         check_nodes(_needs(contenders), self._shared or (SharedFolder(str(shared)) if shared else None), seen)
         self.workers = check_room(self.entry.workers, self.entry.gpus_per_worker)
 
     def embed(self, job: CorpusJob) -> VectorRows:
-        """Workers fill the cache; then the vectors are looked up as ever."""
+        """Workers fill the cache, then vectors are looked up as usual."""
         provider, embedder = job.embedder.provider, job.embedder
         stays = isinstance(provider, Fitted | WithGivenVectors) or provider.by_id or job.contender.live is not None
         space = embedder.corpus_space(job.scratch)
@@ -96,7 +96,7 @@ class RayEngine(Local):
         return self._shared is not None and self._shared.remote and folder.is_relative_to(self._shared.path.resolve())
 
     def _portable(self, vectors: VectorRows) -> VectorRows | None:
-        """Rows that every node can read: those of a URL only if they were sent there."""
+        """Rows that every node can read. With a URL, only those that were sent there."""
         rows = vectors.portable()
         if rows is None or not self._url or not isinstance(rows.space, ShardRows):
             return rows
@@ -116,16 +116,16 @@ class RayEngine(Local):
         first = next(batches, None)
         if first is None:
             return
-        known = space.dimensions or card.dimensions  # where nobody says them, a whole corpus can't be reckoned with
+        known = space.dimensions or card.dimensions  # if unknown, the corpus size can't be estimated
         space.check_writable(len(first) if known is None else len(job.texts) - len(space), known)
-        estimates: list[float] = []  # dollars, of each batch that was given out
+        estimates: list[float] = []  # dollars, per batch sent to a worker
 
         def reckon(texts: list[str]) -> None:
             embedder.note_asked(texts)
             estimates.append(price_of(estimate_tokens(texts, card.prompt(Role.DOCUMENT)), card))
 
         def charge() -> None:
-            if budget is not None:  # where nobody knows, all that was given out may have been paid
+            if budget is not None:  # if unknown, assume that every batch sent was paid
                 spent = limits.sum_spending()
                 budget.settle(0.0, sum(estimates) if spent is None else spent)
 
@@ -143,7 +143,7 @@ class RayEngine(Local):
             for texts, done in workers.embed(chain([first], batches), reckon, partial(_say_replaced, job)):
                 if done.failed:
                     failed = failed or done
-                    workers.stop()  # what others are asking for now is paid, and comes back
+                    workers.stop()  # running requests are paid for, so their results are kept
                     continue
                 asked_for += _book_usage(job, done)
                 advance(asked_for + cached - shown)
@@ -152,11 +152,11 @@ class RayEngine(Local):
                     keeper.keep(texts, done.vectors, done.tokens)
             if failed is not None:
                 raise BudgetReached(failed.failed) if failed.over_budget else EmbeddingFailed(failed.failed)
-            advance(total - shown)  # texts that occur several times
+            advance(total - shown)  # duplicate texts
         space.refresh()
 
     def _worker_job(self, job: CorpusJob, space: Space, limits: str) -> WorkerJob:
-        """Workers that see the space's folder write there; with a URL they hand their vectors back."""
+        """Workers write to the space's folder if they see it; with a URL they return the vectors."""
         handed_back = self._shares(space.folder)
         return WorkerJob(
             job.contender,
@@ -173,7 +173,7 @@ class RayEngine(Local):
     def nearest(
         self, queries: Vectors, vectors: Vectors | VectorRows, k: int
     ) -> tuple[brute_force.Rows, brute_force.Similarities]:
-        """Consecutive blocks to each task, the very blocks of a search in one process; merged as they come."""
+        """Exact search. Tasks get the same blocks as a local search; results are merged as they arrive."""
         import ray
 
         rows = self._portable(vectors) if isinstance(vectors, VectorRows) else None
@@ -197,7 +197,7 @@ class RayEngine(Local):
         return rows_found, scores
 
     def place(self, store: Store) -> None:
-        """Each index of a store of several becomes an actor."""
+        """Put each index of a sharded store into an actor."""
         if isinstance(store, FaissShards):
             store.shards = [ActorShard(store, self._portable, self._url) for _ in store.shards]
 
@@ -209,7 +209,7 @@ class RayEngine(Local):
         measures: Sequence[Measure],
         rel: int,
     ) -> Scores:
-        """Blocks of queries, put together in their order."""
+        """Score blocks of queries and join them in order."""
         import ray
 
         if len(queries) <= self.queries:
@@ -230,19 +230,19 @@ class RayEngine(Local):
         return {measure: np.concatenate(arrays) for measure, arrays in zip(measures, in_order, strict=True)}
 
     def close(self) -> None:
-        """Ends the cluster where it was started here, or leaves it."""
+        """Stop a cluster that was started here, or disconnect."""
         self._end()
 
 
 class ActorShard(IndexShard):
-    """An index in a process of its own, built there from the vector shards; Ray builds it again if it is killed."""
+    """An index in its own process, built there from the vector shards. Ray rebuilds it if it is killed."""
 
     def __init__(self, store: FaissShards, portable: Callable[[VectorRows], VectorRows | None], shards: str) -> None:
         self._store, self._portable, self._shards = store, portable, shards
         self._actor: Any = None
 
     def fill(self, ids: Sequence[str], vectors: VectorRows, fields: Fields) -> Waiting:
-        """The actor reads the vectors itself; those that are in no shard are sent."""
+        """Build the index in an actor, which reads the vector shards itself."""
         import ray
 
         if (rows := self._portable(vectors)) is None:
@@ -256,7 +256,7 @@ class ActorShard(IndexShard):
         return lambda: _answer(built)
 
     def ask(self, method: str, *arguments: Any, **options: Any) -> Waiting:
-        """The answer is waited for when it is needed."""
+        """Start a call; the returned function waits for the result."""
         if self._actor is None:
             return lambda: _EMPTY[method]
         answer = self._actor.call.remote(method, *arguments, **options)
@@ -267,14 +267,14 @@ class ActorShard(IndexShard):
         import ray
 
         if self._actor is not None:
-            with contextlib.suppress(Exception):  # one that is gone leaves its folder to the next run
+            with contextlib.suppress(Exception):  # if it is dead, the next run removes its folder
                 ray.get(self._actor.close.remote(), timeout=_CLOSING)
             ray.kill(self._actor)
             self._actor = None
 
 
 def _answer(asked: Any) -> Any:
-    """What an index answered; one that ended too often costs its row."""
+    """The index's result. If it died too often, only this row fails."""
     import ray
     from ray.exceptions import RayError, RayTaskError
 
@@ -286,12 +286,12 @@ def _answer(asked: Any) -> Any:
         raise Unavailable(f"the process of an index ended more than {RESTARTS} times: {reason_of(error)}") from error
 
 
-_CLOSING = 2.0  # seconds that an index has to remove its folder
+_CLOSING = 2.0  # seconds for an index to remove its folder
 _EMPTY: dict[str, Any] = {"nearest": ([], []), "size_bytes": 0}  # a shard that got no document
 
 
 def _needs(contenders: Sequence[System]) -> dict[str, tuple[tuple[str, ...], str]]:
-    """Which modules a worker must have for each contender that embeds, and what installs them."""
+    """Required modules per embedding contender, and how to install them."""
     needs = {}
     for contender in contenders:
         if isinstance(contender, EmbeddingRow) and contender.live is None and contender.lacks() is None:
@@ -308,7 +308,7 @@ def _say_replaced(job: CorpusJob) -> None:
 
 
 def _book_usage(job: CorpusJob, done: Done) -> int:
-    """A worker's use of the provider is the contender's."""
+    """Add a worker's usage to the contender's account."""
     usage = dataclasses.replace(done.usage, asked=0, cached=0)  # texts are counted by who keeps them
     job.embedder.accounts[Role.DOCUMENT].add(usage)
     return done.texts

@@ -1,4 +1,4 @@
-"""FAISS in several indexes, each over a part of the documents: what does not fit into one memory, or one machine."""
+"""FAISS sharded over several indexes, for corpora that do not fit into one machine's memory."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store
 from bakeoff.search.stores.faiss import Faiss
 from bakeoff.search.stores.shared_options import Ef, EfConstruction, KFactor, Probes
 
-Waiting = Callable[[], Any]  # what was asked of a shard; called, it waits for the answer
+Waiting = Callable[[], Any]  # a pending call; calling it waits for the result
 
 Fields = Sequence[Mapping[str, Any]] | None
 
 
 class IndexShard(ABC):
-    """One index of several, here or in another process: asked first, waited for afterwards: all work at once."""
+    """One shard, local or remote. Calls are started first and awaited later, so that shards work in parallel."""
 
     @abstractmethod
     def fill(self, ids: Sequence[str], vectors: VectorRows, fields: Fields) -> Waiting:
-        """Builds the index of these documents."""
+        """Build the index of these documents."""
 
     @abstractmethod
     def ask(self, method: str, *arguments: Any, **options: Any) -> Waiting:
-        """Calls a method of the index."""
+        """Start a call of an index method."""
 
     @abstractmethod
     def close(self) -> None:
-        """Lets the index go."""
+        """Release the index."""
 
 
 class LocalShard(IndexShard):
@@ -65,9 +65,9 @@ class LocalShard(IndexShard):
 
 
 class FaissShards(Store):
-    """As many indexes as `shards` says, merged by the one ranking rule. Their number is part of what is compared.
+    """`shards` indexes, merged by Bakeoff's ranking rule. Their number is part of the configuration compared.
 
-    Documents that come all at once are split in their order; single ones by a hash of their id.
+    Bulk documents are split in order, single ones by a hash of their id.
     """
 
     name = "faiss_shards"
@@ -83,10 +83,8 @@ class FaissShards(Store):
         *,
         dimensions: int,
         folder: Path,
-        shards: Annotated[
-            int, "indexes that share the documents; part of what is compared", msgspec.Meta(ge=1, le=1024)
-        ] = 2,
-        index: Annotated[str, "index_factory string of each of them"] = "Flat",
+        shards: Annotated[int, "number of indexes that share the documents", msgspec.Meta(ge=1, le=1024)] = 2,
+        index: Annotated[str, "index_factory string of each index"] = "Flat",
         ef_construction: EfConstruction = 200,
         ef: Ef = 64,
         nprobe: Probes = 16,
@@ -107,12 +105,12 @@ class FaissShards(Store):
         return LocalShard(Faiss(dimensions=self.dimensions, folder=folder, **self.build_options()))
 
     def build_options(self) -> dict[str, Any]:
-        """What every one of its indexes is made with."""
+        """The options of each index."""
         return {**self.options, **{name: getattr(self, name) for name in self.query_options}}
 
     @classmethod
     def check(cls, *, dimensions: int | None, documents: int, shards: int = 2, **options: Any) -> None:
-        """Every index gets its share of the documents."""
+        """Split the documents over the indexes."""
         Faiss.check(dimensions=dimensions, documents=documents // max(shards, 1), **options)
 
     @property
@@ -125,7 +123,7 @@ class FaissShards(Store):
         return self._first.tunings()
 
     def fill(self, ids: Sequence[str], vectors: VectorRows, fields: Fields) -> int:
-        """Consecutive documents to each shard, all shards at once where they are in processes of their own."""
+        """Give each shard consecutive documents. Shards in other processes are filled in parallel."""
         start, count = time.perf_counter_ns(), len(self.shards)
         bounds = [len(ids) * number // count for number in range(count + 1)]
         waiting = []
@@ -170,7 +168,7 @@ class FaissShards(Store):
         return sum(wait() for wait in [shard.ask("count") for shard in self.shards])
 
     def persist(self) -> None:
-        """Every index into its folder."""
+        """Write every index to its folder."""
         for wait in [shard.ask("persist") for shard in self.shards]:
             wait()
 
@@ -179,7 +177,7 @@ class FaissShards(Store):
         return sum(wait() for wait in [shard.ask("size_bytes") for shard in self.shards])
 
     def size_model(self) -> SizeModel:
-        """That of one index; what does not grow with the documents is there for each shard."""
+        """One index's model, with the fixed part once per shard."""
         one = self._first.size_model()
         return SizeModel(one.per_document, one.fixed * len(self.shards), one.formula)
 

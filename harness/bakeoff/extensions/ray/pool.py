@@ -1,4 +1,4 @@
-"""The processes that embed for one contender, and which of them gets which batch."""
+"""The pool of worker processes that embed for one contender."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from bakeoff.core.remote import SharedFolder
 from bakeoff.embedding.space import Space
 from bakeoff.extensions.ray.workers import Done, EmbedWorker, SharedLimits, WorkerJob
 
-AHEAD = 2  # batches that a worker has at a time: the next is there when one is done
-TRIES = 3  # workers that may end while they have the same batch
-SHARD_BYTES, SHARD_SECONDS = 64 << 20, 60.0  # a shard that is handed back is sent when it is so large, or so old
-PLACE_SECONDS = 120.0  # until one worker at least has found a place and started
-_SHOWN = 60  # characters of a batch's first text that an error shows
+AHEAD = 2  # batches queued per worker, so that none waits for the next
+TRIES = 3  # workers that may die on the same batch
+SHARD_BYTES, SHARD_SECONDS = 64 << 20, 60.0  # a returned shard is sent at this size or age
+PLACE_SECONDS = 120.0  # until at least one worker is scheduled and started
+_SHOWN = 60  # characters of a batch's first text shown in errors
 
 
 class LimitsActor:
-    """The one budget and rate limit of a pool, on the driver's node. Workers know it by name."""
+    """The pool's shared budget and rate limit, an actor on the driver's node. Workers find it by name."""
 
     def __init__(self, budget: float | None) -> None:
         import ray
@@ -37,22 +37,22 @@ class LimitsActor:
         self._actor = actor.remote(budget)
 
     def sum_spending(self) -> float | None:
-        """Dollars, by all workers so far; None where its process is gone and nobody knows."""
+        """Dollars spent by all workers so far; None if the actor has died."""
         import ray
 
-        with contextlib.suppress(Exception):  # whatever Ray says of a process that is gone
+        with contextlib.suppress(Exception):  # Ray raises various errors for a dead process
             return float(ray.get(self._actor.sum_spending.remote()))
         return None
 
     def close(self) -> None:
-        """Ends the process."""
+        """Kill the actor."""
         _end(self._actor)
 
 
 @dataclass(eq=False, slots=True)
 class _Batch:
     texts: list[str]
-    lost: int = 0  # workers that ended while they had it
+    lost: int = 0  # workers that died with it
 
 
 @dataclass(eq=False, slots=True)
@@ -62,16 +62,16 @@ class _PoolWorker:
     has: list[_Batch] = field(default_factory=list)
 
     def takes(self, again: bool) -> bool:
-        """A batch that a worker ended with is given out alone: if that ends another one, it is known which it was."""
+        """A batch that killed a worker runs alone, so that a second death can be blamed on it."""
         if again or any(batch.lost for batch in self.has):
             return self.up and not self.has
         return self.up and len(self.has) < AHEAD
 
 
 class EmbedPool:
-    """Workers with a processor each. Whoever is free gets the next batch, so that all end at about the same time.
+    """Workers with one CPU each. The next batch goes to a free worker, so that all finish at about the same time.
 
-    One that ends is replaced here and not by Ray, which would give it the same batch for ever.
+    A dead worker is replaced here, since Ray would retry the same batch forever.
     """
 
     def __init__(self, job: WorkerJob, count: int, gpus: float) -> None:
@@ -83,7 +83,7 @@ class EmbedPool:
         self._stopped = False
 
     def ready(self, texts: list[str]) -> None:
-        """Returns when every worker has its model and has embedded these."""
+        """Return when every worker has loaded its model and embedded these texts."""
         import ray
 
         ray.get([worker.actor.embed.remote(texts) for worker in self._workers])
@@ -94,13 +94,13 @@ class EmbedPool:
         asked: Callable[[list[str]], None] = lambda _: None,
         replaced: Callable[[], None] = lambda: None,
     ) -> Iterator[tuple[list[str], Done]]:
-        """What came of each batch, in any order; `asked` hears of a batch before a worker does, each time."""
+        """Results of the batches, in any order. `asked` is called before each batch is sent to a worker."""
         import ray
         from ray.exceptions import RayError, RayTaskError
 
         fresh, again = iter(batches), deque[_Batch]()
         following = _next(fresh)
-        waiting: dict[Any, tuple[_PoolWorker, _Batch | None]] = {}  # None: the worker has to come up
+        waiting: dict[Any, tuple[_PoolWorker, _Batch | None]] = {}  # None: the worker is starting
         for worker in self._workers:
             waiting[worker.actor.ready.remote()] = worker, None
         while (not self._stopped and (following or again)) or any(worker.has for worker in self._workers):
@@ -120,7 +120,7 @@ class EmbedPool:
             worker, ended = waiting.pop(done[0])
             try:
                 answer = ray.get(done[0])
-            except RayTaskError:  # an exception in it: the contender's failure
+            except RayTaskError:  # raised inside the worker: the contender failed
                 raise
             except RayError as error:
                 for reference in [one for one, (whose, _) in waiting.items() if whose is worker]:
@@ -138,17 +138,17 @@ class EmbedPool:
                 yield ended.texts, answer
 
     def stop(self) -> None:
-        """Gives no further batch out; what workers have is still handed on."""
+        """Send no further batches. Running ones still return."""
         self._stopped = True
 
     def close(self) -> None:
-        """Ends the processes."""
+        """Kill all workers."""
         for worker in self._workers:
             _end(worker.actor)
 
     def _remove_worker(self, worker: _PoolWorker, error: Exception) -> list[_Batch]:
-        """Lets a worker go that has ended, and says what it had; one that never came up has a reason for it."""
-        _end(worker.actor)  # one that can't be reached may live
+        """Remove a dead worker and return its batches. Raise if no worker could start."""
+        _end(worker.actor)  # an unreachable worker may still run
         self._workers.remove(worker)
         if not worker.up and not self._workers:
             raise Unavailable(f"no worker could start on the cluster: {reason_of(error)}") from error
@@ -164,14 +164,14 @@ class EmbedPool:
 
 
 class Keeper:
-    """Writes what workers hand back to the copy here, batch by batch, and sends it in shards that are worth sending."""
+    """Writes returned vectors to the local copy batch by batch, and sends them in shards of a useful size."""
 
     def __init__(self, space: Space, shared: SharedFolder) -> None:
         self._space, self._shared = space, shared
         self._bytes, self._began = 0, 0.0
 
     def keep(self, texts: list[str], vectors: Vectors, tokens: int | None) -> None:
-        """One batch, on disk when this returns. What can't be sent now goes with all else at the end."""
+        """Write one batch to disk. What can't be sent now is sent at the end."""
         if not self._bytes:
             self._began = time.monotonic()
         self._space.put(texts, vectors, tokens)
@@ -180,14 +180,14 @@ class Keeper:
             self.send()
 
     def send(self) -> None:
-        """Ends the shard that is being written and sends it."""
+        """Close the current shard and send it."""
         self._bytes = 0
         with contextlib.suppress(BakeoffError):
             self._shared.send_files(self._space.end_shard())
 
 
 def as_they_end(calls: Iterable[Callable[[], Any]]) -> Iterator[tuple[int, Any]]:
-    """Starts tasks, twice as many at a time as there are processors; the number and the answer of each that ends."""
+    """Run tasks, at most two per CPU at a time. Yield each task's number and result as it ends."""
     import ray
 
     at_once = max(2, 2 * int(ray.cluster_resources().get("CPU", 1)))
@@ -215,7 +215,7 @@ def _end(actor: Any) -> None:
 
 
 def reason_of(error: Exception) -> str:
-    """What Ray says of a process that ended: an exception's own line is the last one, of a signal the first says it."""
+    """Why a Ray process ended. The last line holds an exception, the first a signal."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if not lines:
         return type(error).__name__

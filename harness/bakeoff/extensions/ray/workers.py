@@ -1,4 +1,4 @@
-"""What runs inside Ray's processes: embedding workers, index shards, exact search, scores, and the shared limits."""
+"""Code that runs in Ray processes: embedding, index shards, exact search, scoring, shared limits."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ from bakeoff.search.stores.faiss import Faiss
 from bakeoff.search.stores.scratch import scratch
 from bakeoff.systems.embedding import EmbeddingRow
 
-_TOKENIZER_THREADS = "RAYON_NUM_THREADS"  # read when the tokenizers' library is first used
+_TOKENIZER_THREADS = "RAYON_NUM_THREADS"  # read on first use of the tokenizers library
 
 
 class SharedLimits:
-    """One budget and one rate limit for all workers: an actor, so that 16 workers do not pay or hurry 16 times."""
+    """An actor with one budget and one rate limit for all workers."""
 
     def __init__(self, limit: float | None) -> None:
         self._budget = None if limit is None else Budget(limit)
         self._until = 0.0
 
     def reserve(self, dollars: float | None, who: str) -> str:
-        """Why the call may not be made; empty where it may."""
+        """Reserve budget. Returns the reason for a refusal, or an empty string."""
         try:
             if self._budget is not None:
                 self._budget.reserve(dollars, who)
@@ -55,25 +55,25 @@ class SharedLimits:
         return ""
 
     def settle(self, reserved: float, actual: float) -> None:
-        """Puts the real price in the place of the estimate."""
+        """Replace the reserved estimate by the actual price."""
         if self._budget is not None:
             self._budget.settle(reserved, actual)
 
     def sum_spending(self) -> float:
-        """By all workers so far; what a killed one had reserved counts, since it may have been paid."""
+        """Dollars spent by all workers. Reservations of killed workers count, since they may have been paid."""
         return 0.0 if self._budget is None else self._budget.spent
 
     def pause(self, seconds: float) -> None:
-        """No worker calls for this long; by this actor's clock, since machines have different ones."""
+        """Pause all workers for this long, by the actor's clock."""
         self._until = max(self._until, time.monotonic() + seconds)
 
     def waiting(self) -> float:
-        """Seconds until calls may be made again."""
+        """Seconds until calls are allowed again."""
         return max(0.0, self._until - time.monotonic())
 
 
 class SharedBudget(Budget):
-    """A worker's view of the one budget."""
+    """A worker's view of the shared budget."""
 
     __slots__ = ("_limits",)
 
@@ -82,18 +82,18 @@ class SharedBudget(Budget):
         self._limits = limits
 
     def reserve(self, dollars: float | None, who: str = "") -> None:
-        """Asks the actor; where it is gone, nobody knows what is left."""
+        """Ask the actor. Fails if the actor has died."""
         if problem := _ask(self._limits.reserve, dollars, who):
             raise BudgetReached(problem)
 
     def settle(self, reserved: float, actual: float) -> None:
-        """Tells the actor. Where it is gone, what was paid for is kept all the same, and the next call is refused."""
+        """Tell the actor. If it has died, keep what was paid for; the next call is refused."""
         with contextlib.suppress(Unavailable):
             _ask(self._limits.settle, reserved, actual)
 
 
 class SharedRateLimit(RateLimit):
-    """A worker's view of the one rate limit."""
+    """A worker's view of the shared rate limit."""
 
     __slots__ = ("_limits",)
 
@@ -102,17 +102,17 @@ class SharedRateLimit(RateLimit):
         self._limits = limits
 
     def pause(self, seconds: float) -> None:
-        """For everyone."""
+        """Pause all workers."""
         _ask(self._limits.pause, seconds)
 
     def wait(self) -> None:
-        """As long as anyone was asked to."""
+        """Wait until no pause is in effect."""
         while seconds := _ask(self._limits.waiting):
             self.sleep(seconds)
 
 
 def _ask(method: Any, *arguments: Any) -> Any:
-    """What the actor answers; without its limits nothing is asked of a provider."""
+    """Call the limits actor. Without it, no provider is called."""
     import ray
     from ray.exceptions import RayError
 
@@ -125,22 +125,22 @@ def _ask(method: Any, *arguments: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class WorkerJob:
-    """All that a worker needs to embed for one contender."""
+    """What a worker needs to embed for one contender."""
 
     contender: EmbeddingRow
-    folder: Path  # where files that the line-up names are looked for
-    vectors: Path | None  # the space's folder, which all workers see; None: vectors are handed back
-    known: Known  # what the driver has read of it: a worker looks only at what is new
-    dimensions: int | None  # of its vectors, where there are some
+    folder: Path  # base of the line-up's relative paths
+    vectors: Path | None  # the space's folder if all workers see it; None: return the vectors
+    known: Known  # what the driver has read of it; a worker reads only newer files
+    dimensions: int | None  # of its vectors, if there are any
     identity: Mapping[str, Any]
     policy: RetryPolicy
-    limits: str  # the name of the actor that has them
+    limits: str  # the actor's name
     budgeted: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What came of a batch; the vectors where the worker could not keep them itself."""
+    """The result of a batch, with the vectors if the worker can't write them."""
 
     texts: int
     usage: Usage
@@ -151,7 +151,7 @@ class Done:
 
 
 class EmbedWorker:
-    """One model load, then batches; each is on disk, here or where it is handed to, before the next is asked for."""
+    """Loads the model once, then embeds batch by batch. Each batch is on disk before the next starts."""
 
     def __init__(self, job: WorkerJob) -> None:
         import ray
@@ -177,10 +177,10 @@ class EmbedWorker:
         )
 
     def ready(self) -> None:
-        """Returns when the process has its place and has started."""
+        """Return once the process has started."""
 
     def embed(self, texts: list[str]) -> Done:
-        """A batch as the driver cut it; what a worker has written before it was killed is not asked for again."""
+        """Embed one batch. Vectors that a killed worker already wrote are not requested again."""
         account = self._embedder.accounts[Role.DOCUMENT]
         try:
             if self._space is None:
@@ -197,7 +197,7 @@ class EmbedWorker:
 
 
 class IndexHolder:
-    """One FAISS index. Its constructor builds it, so that Ray can start it again after a kill."""
+    """One FAISS index. The constructor builds it, so that Ray can restart it."""
 
     def __init__(
         self,
@@ -208,20 +208,20 @@ class IndexHolder:
         fields: Sequence[Mapping[str, Any]] | None,
         shards: str,
     ) -> None:
-        self._resources = ExitStack()  # of a process that is killed: the next run collects its folder
+        self._resources = ExitStack()  # if the process is killed, the next run removes its folder
         folder = self._resources.enter_context(scratch("index"))
         self._store = Faiss(dimensions=dimensions, folder=folder, **options)
         self._store.fill(ids, rows_on_this_machine(vectors, shards, vectors.places), fields)
 
     def ready(self) -> None:
-        """Returns when the index is built."""
+        """Return once the index is built."""
 
     def call(self, method: str, *arguments: Any, **options: Any) -> Any:
-        """A method of the index."""
+        """Call a method of the index."""
         return getattr(self._store, method)(*arguments, **options)
 
     def close(self) -> None:
-        """Ray ends the process by force: what has to be removed is removed before."""
+        """Remove files before Ray kills the process."""
         self._resources.close()
 
 
@@ -234,7 +234,7 @@ def search_part(
 
 
 def rows_on_this_machine(vectors: VectorRows, shards: str, places: Places) -> VectorRows:
-    """The same rows in this machine's copy of the shards; those shards are fetched that these places are in."""
+    """The same rows from this machine's copy of the shards. Fetches the shards that hold these places."""
     if not shards or not isinstance(vectors.space, ShardRows):
         return vectors
     shared, rows = SharedFolder(shards), vectors.space
@@ -247,7 +247,7 @@ def rows_on_this_machine(vectors: VectorRows, shards: str, places: Places) -> Ve
 def score_block(
     rankings: Mapping[str, Ranking], judgments: Judgments, queries: Sequence[str], measures: Sequence[str], rel: int
 ) -> list[np.ndarray]:
-    """The values of some queries, one array per measure."""
+    """Score a block of queries: one array per measure."""
     parsed = [Measure.parse(measure) for measure in measures]
     scores = score_queries(join(rankings, judgments, queries), parsed, rel)
     return [scores[measure] for measure in parsed]

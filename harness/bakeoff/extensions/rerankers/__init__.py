@@ -1,4 +1,4 @@
-"""Rerankers: Cohere's and Voyage's, and cross-encoders that run here."""
+"""Rerankers: Cohere, Voyage, and local cross-encoders."""
 
 _HERE = "bakeoff.extensions.rerankers"
 RERANKERS = {

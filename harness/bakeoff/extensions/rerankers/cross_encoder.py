@@ -1,4 +1,4 @@
-"""A cross-encoder as an ONNX graph, from a folder or the hub: query and document go through the model together."""
+"""Cross-encoders as ONNX graphs, from a folder or the hub."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOKENIZER = "tokenizer.json"
 class CrossEncoder(Reranker):
     """`model` is a folder with `model.onnx` (or `onnx/model.onnx`) and `tokenizer.json`, as `optimum` exports them.
 
-    A name on the hub is fetched when it is first used: these files alone, into the hub's own cache.
+    A name on the hub is downloaded on first use: only these files, into the hub's own cache.
     """
 
     name: ClassVar[str] = "cross_encoder"
@@ -38,8 +38,8 @@ class CrossEncoder(Reranker):
         *,
         model: Annotated[str | None, "a folder with model.onnx and tokenizer.json, or a name on the hub"] = None,
         revision: Annotated[str | None, "branch, tag or commit on the hub"] = None,
-        context: Annotated[int, "most tokens of a query and a document together"] = 512,
-        batch: Annotated[int, "pairs in one pass"] = 32,
+        context: Annotated[int, "maximum tokens of query and document together"] = 512,
+        batch: Annotated[int, "pairs per batch"] = 32,
     ) -> None:
         if not model:
             raise InputError(
@@ -69,7 +69,7 @@ class CrossEncoder(Reranker):
         return self._name if self._files is None or is_hub_name(self._name) else Path(self._name).name
 
     def load(self, *, offline: bool = False) -> None:
-        """The files, and the weights in memory."""
+        """Fetch the files and load the weights."""
         if self._files is None:
             self._files = self._fetch(offline)
         _ = self._tokenizer, self._session
@@ -93,13 +93,13 @@ class CrossEncoder(Reranker):
         return self._files
 
     def identity(self) -> dict[str, str | int | float | bool | None]:
-        """The graph's content: what is in a folder may change."""
+        """The hash of the graph, since a folder's content may change."""
         with self._paths()[0].open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()[:32]
         return {"reranker": self.name, "model": self.model, "graph": digest, "context": self._context}
 
     def rank(self, query: str, documents: Sequence[str]) -> Reranked:
-        """The graph's one logit for each pair; of several classes the last counts."""
+        """One logit per pair: the last class if there are several."""
         scores: list[float] = []
         for start in range(0, len(documents), self._batch):
             pairs = [(query, document) for document in documents[start : start + self._batch]]
@@ -116,7 +116,7 @@ class CrossEncoder(Reranker):
         return Reranked(scores)
 
     def close(self) -> None:
-        """Frees the weights."""
+        """Free the weights."""
         self.__dict__.pop("_session", None)
 
     @cached_property
@@ -136,6 +136,6 @@ class CrossEncoder(Reranker):
 
 
 def _beside(graph: Path) -> str:
-    """The name of a graph's weights in the repository, by the convention of the exporters."""
+    """The file of a graph's external weights, by the exporters' convention."""
     parts = [graph.parent.name, f"{graph.name}_data"] if graph.parent.name == "onnx" else [f"{graph.name}_data"]
     return "/".join(parts)

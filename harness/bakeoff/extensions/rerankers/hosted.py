@@ -1,4 +1,4 @@
-"""Cohere's and Voyage's rerankers, through the SDKs and connections of their embeddings."""
+"""Cohere's and Voyage's rerankers, through the same SDKs as their embeddings."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class _VoyageAnswer(msgspec.Struct, frozen=True):
 
 
 class HostedReranker(Connection, Reranker):
-    """One request per query; its price comes from the line-up."""
+    """One request per query. The line-up sets the price."""
 
-    shape: ClassVar[Any]  # of the answer as JSON, types included
+    shape: ClassVar[Any]  # of the response as JSON, with types
 
     def __init__(
         self,
@@ -51,16 +51,16 @@ class HostedReranker(Connection, Reranker):
 
     @property
     def model(self) -> str:
-        """As the service calls it."""
+        """The service's name of the model."""
         return self._model
 
     def identity(self) -> dict[str, str | int | float | bool | None]:
-        """Another server may mean another model of the same name."""
+        """Includes the server, which may have another model of the same name."""
         server = {"server": self.public_url} if self.foreign else {}
         return {"reranker": self.name, "model": self.model, **server}
 
     def rank(self, query: str, documents: Sequence[str]) -> Reranked:
-        """The results come by index, best first: they are put back in the order of the candidates."""
+        """Scores in the order of the candidates. The service returns them by index, best first."""
         sdk = self._get_sdk()
         expected = Expected(rerank_bytes(list(documents)), self.shape)
 
@@ -75,12 +75,12 @@ class HostedReranker(Connection, Reranker):
         return self._run_call(work, expected)
 
     def _call(self, sdk: Any, query: str, documents: list[str]) -> Any:
-        """Asks through the SDK; the scores are read from what was checked, the tokens are returned."""
+        """Call the SDK. Returns the tokens; scores are read from the checked response."""
         raise NotImplementedError
 
 
 class CohereReranker(HostedReranker):
-    """Charged by the search: one query with up to 100 documents."""
+    """Charged per search: one query with up to 100 documents."""
 
     name: ClassVar[str] = "cohere"
     default_model: ClassVar[str] = "rerank-v3.5"
@@ -108,7 +108,7 @@ class CohereReranker(HostedReranker):
 
 
 class VoyageReranker(HostedReranker):
-    """Charged by the token."""
+    """Charged per token."""
 
     name: ClassVar[str] = "voyage"
     default_model: ClassVar[str] = "rerank-2.5"
@@ -127,7 +127,7 @@ class VoyageReranker(HostedReranker):
         return Voyage._connect(self, key)  # type: ignore[arg-type]
 
     def _disconnect(self, sdk: Any) -> None:
-        """Nothing: the SDK keeps its sessions for each thread."""
+        """Nothing to do, since the SDK keeps a session per thread."""
 
     def _call(self, sdk: Any, query: str, documents: list[str]) -> Any:
         return sdk.rerank(query, documents, model=self.model, truncation=True).total_tokens

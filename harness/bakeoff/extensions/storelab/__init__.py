@@ -1,4 +1,4 @@
-"""Stores by themselves: what recall costs, how they do under load, what they need."""
+"""Benchmarks of stores alone: recall against cost, behaviour under load, resources."""
 
 from bakeoff.core.extensions import Command
 

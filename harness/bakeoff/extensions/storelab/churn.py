@@ -1,7 +1,7 @@
-"""A store that is written to while it is searched: documents come, go and change, and recall is looked at on the way.
+"""Churn: recall and latency of a store while documents are inserted, deleted and updated.
 
-Recall is held against exact search over what the store should contain at that moment. It is measured between writes,
-since nobody can say what a search that runs beside a write should have seen; times are measured beside them.
+Recall is against exact search over what the store should contain at that moment. It is measured between writes, since
+the right result of a search during a write is undefined. Latency is measured during writes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from bakeoff.search.stores.base import Store
 
 
 class ReadWriteLock:
-    """The lock of an application around an engine that can't be written to while it is searched. Writes go first."""
+    """A read-write lock for engines that can't be searched during a write. Writers have priority."""
 
     def __init__(self, *, needed: bool) -> None:
         self._needed = needed
@@ -44,7 +44,7 @@ class ReadWriteLock:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Waits for writes to end."""
+        """Wait until no write is pending."""
         if not self._needed:
             yield
             return
@@ -60,7 +60,7 @@ class ReadWriteLock:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Keeps new searches waiting until it is over."""
+        """Block new searches during the write."""
         if not self._needed:
             yield
             return
@@ -77,16 +77,16 @@ class ReadWriteLock:
                 self._changed.notify_all()
 
 
-CHECKS = 5  # how often recall is looked at while documents change
-WRITES = 20  # between two looks: each inserts, deletes and updates some
-ASKED = 200  # queries of one look
-MOST = 25.0  # per cent: beyond, too little of what was there at first is left to be compared
+CHECKS = 5  # recall checks during the writes
+WRITES = 20  # writes between two checks; each inserts, deletes and updates
+ASKED = 200  # queries per check
+MOST = 25.0  # per cent; beyond it too few original documents remain
 
 Rows = NDArray[np.int64]
 
 
 class Phase(msgspec.Struct, kw_only=True, frozen=True):
-    """Before, during or after. `stale` counts answers that name a deleted document."""
+    """One phase: before, during or after. `stale` counts results that were already deleted."""
 
     name: str
     documents: int
@@ -98,7 +98,7 @@ class Phase(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Writes(msgspec.Struct, kw_only=True, frozen=True):
-    """One store while documents change; `waits` says that searches had to wait for writes."""
+    """One store under writes. `waits` means that searches had to wait for writes."""
 
     store: str
     label: str
@@ -116,7 +116,7 @@ class Writes(msgspec.Struct, kw_only=True, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One write: rows that come, rows that go, rows that get another vector."""
+    """One write: rows to insert, delete and update."""
 
     inserted: Rows
     deleted: Rows
@@ -125,25 +125,25 @@ class Write:
 
 
 class ExpectedContents:
-    """What the store should hold: the vector of each row, and whether it is there."""
+    """What the store should contain: each row's vector, and whether it is present."""
 
     def __init__(self, vectors: Vectors, present: int) -> None:
         self.vectors = vectors.copy()
         self._there = np.arange(len(vectors)) < present
 
     def apply(self, change: Write) -> None:
-        """The same change as in the store."""
+        """Apply a write."""
         self._there[change.inserted] = True
         self._there[change.deleted] = False
         self.vectors[change.updated] = change.replacements
 
     @property
     def rows(self) -> Rows:
-        """Those that are there now."""
+        """The rows present now."""
         return np.flatnonzero(self._there)
 
     def look(self, store: Store, queries: Vectors, k: int) -> tuple[float, int]:
-        """Recall against exact search over what is there now, and how many answers are there no more."""
+        """Recall against exact search over the present rows, and the number of stale results."""
         rows = self.rows
         nearest, scores = brute_force.nearest(queries, self.vectors[rows], k)
         recalls, stale = [], 0
@@ -156,7 +156,7 @@ class ExpectedContents:
 
 
 def plan_writes(vectors: Vectors, share: float, seed: int = 42) -> tuple[ExpectedContents, list[Write]]:
-    """Vectors in a drawn order: most are there at first; of the rest, half will be inserted, half replace others."""
+    """Shuffle the vectors. Most are present at first; half of the rest are inserted, half replace others."""
     rng = np.random.default_rng(seed)
     vectors = vectors[rng.permutation(len(vectors))]
     changed = round(len(vectors) * share / 100)
@@ -193,7 +193,7 @@ def churn(
     seconds: float = 5.0,
     seed: int = 42,
 ) -> Writes:
-    """Fills the store, changes `share` per cent of it in each of three ways, and asks all the time."""
+    """Fill the store, then insert, delete and update `share` per cent each while searching."""
     contents, changes = plan_writes(sample.documents, share, seed)
     queries = sample.queries[:ASKED]
     lock = ReadWriteLock(needed=not store.reads_while_writing)
@@ -250,7 +250,7 @@ def churn(
 
 
 def _batches(changes: Sequence[Write]) -> Iterator[Sequence[Write]]:
-    """What is written between two looks."""
+    """The writes between two checks."""
     step = -(-len(changes) // CHECKS)
     for start in range(0, len(changes), step):
         yield changes[start : start + step]
@@ -264,7 +264,7 @@ def _write(
     seconds: float,
     write_ns: list[int],
 ) -> None:
-    """Writes spread over this time, or as fast as the store takes them if it can't keep up."""
+    """Spread the writes over this time, or write as fast as the store can."""
     begin, pause = clock.now(), seconds / len(batch)
     for place, change in enumerate(batch):
         time.sleep(max(0.0, place * pause - (clock.now() - begin) / 1e9))
@@ -283,7 +283,7 @@ def _ids(rows: Rows) -> list[str]:
 
 
 def churn_saved(name: str, options: dict[str, Any], saved: Path, folder: Path, share: float, **how: Any) -> Writes:
-    """In a process of its own: makes the store in `folder`, and removes it again."""
+    """Runs in its own process: create the store in `folder`, measure, remove it."""
     sample = VectorSample.load(saved)
     store = STORES.create(name, dimensions=sample.dimensions, folder=folder, **options)
     try:

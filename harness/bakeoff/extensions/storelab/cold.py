@@ -1,8 +1,13 @@
-"""Cold start: how long a new process takes from opening what is on disk to its first answer."""
+"""Cold start: time for a new process to open a store from disk and answer its first query."""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import mmap
+import os
 import statistics
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +18,17 @@ from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.clock import time_call
 from bakeoff.core.printable import pluralise
-from bakeoff.extensions.storelab import page_cache
 from bakeoff.extensions.storelab.own_process import in_own_process
 from bakeoff.extensions.storelab.vector_sample import VectorSample
 from bakeoff.search.stores import STORES
 
-TIMES = 3  # new processes for each of cold and warm files
-LATER = 20  # further answers, whose median says what warm means
+TIMES = 3  # new processes per state, cold and warm
+LATER = 20  # further searches, whose median is the warm latency
+_READ, _SHARED = 1, 1  # PROT_READ and MAP_SHARED
 
 
 class Opened(msgspec.Struct, kw_only=True, frozen=True):
-    """Milliseconds in one new process; imports are not counted, since they are the same for every size."""
+    """Milliseconds in one new process, without imports, which do not depend on size."""
 
     open_ms: float
     first_ms: float
@@ -31,7 +36,7 @@ class Opened(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class ColdStart(msgspec.Struct, kw_only=True, frozen=True):
-    """One store opened by new processes, first without its files in memory, then with them."""
+    """One store opened by new processes, first with cold files, then with warm ones."""
 
     store: str
     label: str
@@ -44,11 +49,11 @@ class ColdStart(msgspec.Struct, kw_only=True, frozen=True):
 
 
 def cold_start(name: str, options: dict[str, Any], saved: Path, folder: Path, k: int = 10) -> ColdStart:
-    """Fills a store in `folder` with a saved sample in one process, then opens it in others."""
+    """Fill a store in `folder` in one process, then open it in others."""
     query = np.array(VectorSample.load(saved).queries[0])
     label = STORES.get(name).label(options)
     disk_bytes = in_own_process(_fill, name, options, saved, folder)[0]
-    files = page_cache.files_under(folder)
+    files = files_under(folder)
     said = ""
     cold, warm = [], []
     for _ in range(TIMES):
@@ -63,18 +68,18 @@ def cold_start(name: str, options: dict[str, Any], saved: Path, folder: Path, k:
 
 
 def drop_from_memory(files: list[Path]) -> str:
-    """Asks for the memory of these files back, and says what came of it."""
+    """Evict the files from the page cache, and report the outcome."""
     if not files:
         return "not possible: the files are a server's"
-    if not page_cache.drop(files):
+    if not evict(files):
         return "not possible on this system"
-    share = page_cache.resident_share(files)
+    share = resident_share(files)
     left = "how much stayed in memory is not known" if share is None else f"{100 * share:.0f} % stayed in memory"
     return f"posix_fadvise on {pluralise(len(files), 'file')}: {left}"
 
 
 def _fill(name: str, options: dict[str, Any], saved: Path, folder: Path) -> tuple[int | None]:
-    """The size in a tuple, since a server may not say it."""
+    """The size on disk, in a tuple since a server may not report one."""
     sample = VectorSample.load(saved)
     store = STORES.create(name, dimensions=sample.dimensions, folder=folder, **options)
     if not store.capabilities.persistent:
@@ -89,7 +94,7 @@ def _fill(name: str, options: dict[str, Any], saved: Path, folder: Path) -> tupl
 
 
 def open_again(name: str, options: dict[str, Any], folder: Path, query: Vectors, k: int) -> Opened:
-    """In a new process; the engine's library is imported before the clock starts."""
+    """Runs in a new process. The engine's library is imported before the clock starts."""
     import importlib
 
     for module in STORES.get(name).modules:
@@ -109,5 +114,55 @@ def _discard(name: str, options: dict[str, Any], folder: Path, dimensions: int) 
 
 
 def median(openings: list[Opened], field: str) -> float:
-    """Of the processes that opened it."""
+    """The median of a field over processes."""
     return float(statistics.median(getattr(each, field) for each in openings))
+
+
+def files_under(folder: Path) -> list[Path]:
+    """All regular files, sorted."""
+    return [file for file in sorted(folder.rglob("*")) if file.is_file() and not file.is_symlink()]
+
+
+def evict(files: Iterable[Path]) -> bool:
+    """Flush the files and evict their pages. False if the system can't."""
+    if not hasattr(os, "posix_fadvise"):
+        return False
+    for file in files:
+        with contextlib.suppress(OSError):
+            handle = os.open(file, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+                os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+            finally:
+                os.close(handle)
+    return True
+
+
+def resident_share(files: Iterable[Path]) -> float | None:
+    """The share of the files' pages in memory; None if unknown."""
+    try:
+        libc = ctypes.CDLL("libc.so.6", use_errno=True)
+        libc.mmap.restype = ctypes.c_void_p
+        libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long)
+        libc.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+        libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+    except (OSError, AttributeError):
+        return None
+    pages = held = 0
+    for file in files:
+        size = file.stat().st_size
+        count = -(-size // mmap.PAGESIZE)
+        if not size:
+            continue
+        handle = os.open(file, os.O_RDONLY)
+        try:
+            address = libc.mmap(None, size, _READ, _SHARED, handle, 0)
+            flags = ctypes.create_string_buffer(count)
+            if address in (None, ctypes.c_void_p(-1).value) or libc.mincore(address, size, flags):
+                return None
+            libc.munmap(address, size)
+        finally:
+            os.close(handle)
+        pages += count
+        held += sum(byte & 1 for byte in flags.raw)
+    return held / pages if pages else None

@@ -1,4 +1,4 @@
-"""Stores under what a benchmark of searches alone leaves out: writes, filters, tenants and a cold start."""
+"""Stores under writes, filters, tenants and a cold start, which search-only benchmarks leave out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Line = TypeVar("Line", Writes, FilterTest, ColdStart)
 
 
 class ConditionSettings(msgspec.Struct, kw_only=True, frozen=True):
-    """Which conditions: per cent of documents to write, filters by share, tenants in one collection, a cold start."""
+    """The conditions to test: % of documents to write, filters, number of tenants, cold start."""
 
     writes: float = 0.0
     filters: bool = False
@@ -37,7 +37,7 @@ class ConditionSettings(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Conditions(msgspec.Struct, kw_only=True):
-    """`conditions.json`: a line for each store and condition; what one store could not do is its own line."""
+    """`conditions.json`: one line per store and condition. A failure affects only its own line."""
 
     sample: str
     documents: int
@@ -61,9 +61,9 @@ def conditions(
     seconds: float = 5.0,
     progress: Progress = silent,
 ) -> Conditions:
-    """Every store under every condition that was asked for, each in processes of its own."""
+    """Measure every store under every requested condition, each in its own processes."""
     if asked.writes:
-        plan_writes(sample.documents, asked.writes)  # a share that can't be is refused before anything is built
+        plan_writes(sample.documents, asked.writes)  # refuses an impossible share before anything is built
     machine = this_machine()
     lines = Conditions(
         sample=sample.name,
@@ -111,7 +111,7 @@ def _line(
     measure: Callable[[str, dict[str, Any], Path], Line],
     **more: Any,
 ) -> Line:
-    """One store under one condition, or the line that says why not."""
+    """Measure one store under one condition; on failure, a line with the reason."""
     store = STORES.get(name)
     try:
         if reason := store.missing(**options):

@@ -1,6 +1,6 @@
-"""A store under filters that let fewer and fewer documents pass, and with many tenants in one collection.
+"""Filtered search: filters that fewer and fewer documents pass, and many tenants in one collection.
 
-Which documents pass is drawn, independent of their vectors: the hard case for an index that filters as it walks.
+Which documents pass is random and independent of their vectors: the hard case for an index that filters during search.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from bakeoff.search import brute_force
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 
-SHARES = (50.0, 10.0, 1.0, 0.1, 0.01)  # per cent that pass
+SHARES = (50.0, 10.0, 1.0, 0.1, 0.01)  # per cent of documents that pass
 ASKED = 200  # queries per filter
 WARM_UP = 5
 
 
 class Filtered(msgspec.Struct, kw_only=True, frozen=True):
-    """One filter. `full` is the share of the answers that could be given (k, or all that pass) that were."""
+    """One filter. `full` is the number of results divided by min(k, documents that pass)."""
 
     name: str
     passing: float
@@ -40,7 +40,7 @@ class Filtered(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class FilterTest(msgspec.Struct, kw_only=True, frozen=True):
-    """One store under every filter; `itself` says that the engine filters as it searches."""
+    """One store under every filter. `itself` means that the engine filters during search."""
 
     store: str
     label: str
@@ -51,7 +51,7 @@ class FilterTest(msgspec.Struct, kw_only=True, frozen=True):
 
 
 def metadata_of(documents: int, shares: Sequence[float], tenants: int, seed: int = 42) -> list[dict[str, Any]]:
-    """A field for each share, true for as many documents; and the tenant, all of the same size."""
+    """One field per share, true for that share of documents, and equally sized tenants."""
     rng = np.random.default_rng(seed)
     fields: list[dict[str, Any]] = [{} for _ in range(documents)]
     for share in shares:
@@ -78,7 +78,7 @@ def filter_test(
     k: int = 10,
     seed: int = 42,
 ) -> FilterTest:
-    """Fills the store once and asks the same queries under each filter, then each in a tenant of its own."""
+    """Fill the store once. Run the same queries under each filter, then each within a random tenant."""
     shares = possible(len(sample.documents), shares)
     fields = metadata_of(len(sample.documents), shares, tenants, seed)
     store.add(sample.ids, np.array(sample.documents), fields)
@@ -112,7 +112,7 @@ def _measure_filter(
     fields: Sequence[Mapping[str, Any]],
     k: int,
 ) -> Filtered:
-    """Every query under its condition: what came back against exact search over what passes."""
+    """Run every query under its filter. Compare with exact search over the documents that pass."""
     passing: dict[str, NDArray[np.intp]] = {}
     for query, where in list(zip(queries, conditions, strict=True))[:WARM_UP]:
         store.search(query, k, where)
@@ -147,7 +147,7 @@ def _field(share: float) -> str:
 
 
 def filter_test_saved(name: str, options: dict[str, Any], saved: Path, folder: Path, **how: Any) -> FilterTest:
-    """In a process of its own: makes the store in `folder`, and removes it again."""
+    """Runs in its own process: create the store in `folder`, measure, remove it."""
     sample = VectorSample.load(saved)
     store = STORES.create(name, dimensions=sample.dimensions, folder=folder, **options)
     try:

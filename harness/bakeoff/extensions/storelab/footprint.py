@@ -1,7 +1,6 @@
-"""What a store costs: time to build, time until it can be searched, disk, memory, and how that grows.
+"""Resources of a store: build time, time until searchable, disk, memory, and how they grow.
 
-Each store is built in a process of its own, at two sizes: the memory of one is not mistaken for another's, and two
-sizes make a line.
+Each store is built at two sizes, which give a line. Each build has its own process, so that memory is not mixed up.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ SIZES = (1_000_000, 100_000_000)
 
 
 class Measured(msgspec.Struct, kw_only=True):
-    """One store over one number of documents. What a server does not say is absent."""
+    """One store at one size. Figures that a server does not report are None."""
 
     documents: int
     add_seconds: float
@@ -49,7 +48,7 @@ class Measured(msgspec.Struct, kw_only=True):
 
 
 class SizeProjection(msgspec.Struct, kw_only=True):
-    """The same for a number of documents that was not tried."""
+    """Estimates for a larger number of documents."""
 
     documents: int
     build_seconds: float
@@ -59,7 +58,7 @@ class SizeProjection(msgspec.Struct, kw_only=True):
 
 
 class Footprint(msgspec.Struct, kw_only=True, frozen=True):
-    """One store: what was measured, and the lines through it."""
+    """One store: measurements and projections."""
 
     store: str
     label: str
@@ -83,7 +82,7 @@ class Footprints(msgspec.Struct, kw_only=True):
 def footprints(
     sample: VectorSample, stores: Sequence[tuple[str, Mapping[str, Any]]], *, progress: Progress = silent
 ) -> Footprints:
-    """Every store at half and at full size."""
+    """Measure every store at half and at full size."""
     machine = this_machine()
     measured: list[Footprint] = []
     with scratch("footprint") as folder:
@@ -116,14 +115,14 @@ def _footprint(store: str, options: dict[str, Any], folder: Path, documents: int
 
 
 def _measure_saved(store: str, options: dict[str, Any], folder: Path, documents: int) -> Measured:
-    """In the other process: the vectors are read there."""
+    """Runs in the other process, which reads the vectors itself."""
     sample = VectorSample.load(folder)
     vectors = np.array(sample.documents[:documents])
     return measure(store, options, vectors, np.array(sample.queries[0]), store_folder(folder))
 
 
 def store_folder(folder: Path) -> Path:
-    """A new place for a store; a server may run as another user, so others may enter."""
+    """A new folder for a store, readable by others, since a server may run as another user."""
     place = Path(tempfile.mkdtemp(prefix="store-", dir=folder))
     place.chmod(0o755)
     folder.chmod(0o755)
@@ -131,7 +130,7 @@ def store_folder(folder: Path) -> Path:
 
 
 def measure(store: str, options: dict[str, Any], vectors: Any, query: Any, folder: Path) -> Measured:
-    """Builds one store in this process and measures what that added."""
+    """Build one store in this process and measure what it added."""
     built = STORES.create(store, dimensions=int(vectors.shape[1]), folder=folder, **options)
     ids = [str(row) for row in range(len(vectors))]
     before = resident()
@@ -158,7 +157,7 @@ def measure(store: str, options: dict[str, Any], vectors: Any, query: Any, folde
 
 
 def resident() -> int:
-    """Bytes of this process that are in memory, after what is free was given back."""
+    """Resident bytes of this process, after freed memory was returned."""
     import psutil
 
     gc.collect()
@@ -168,7 +167,7 @@ def resident() -> int:
 
 
 def _server(store: Store) -> int | None:
-    """All of a server's processes; pages that they share are counted once."""
+    """Memory of all the server's processes, with shared pages counted once."""
     import psutil
 
     total = 0
@@ -184,14 +183,14 @@ def _server(store: Store) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class GrowthLine:
-    """Bytes that are always there, and bytes per document."""
+    """Fixed bytes, and bytes per document."""
 
     fixed: float
     slope: float
 
     @classmethod
     def through(cls, n1: int, bytes1: float, n2: int, bytes2: float) -> GrowthLine:
-        """The line through two sizes; where it would fall below zero, in proportion to the larger."""
+        """The line through two sizes. If it has a negative part, scale the larger size in proportion."""
         slope = (bytes2 - bytes1) / (n2 - n1)
         fixed = bytes2 - slope * n2
         return cls(fixed, slope) if slope > 0 and fixed >= 0 else cls(0.0, bytes2 / n2)
@@ -207,7 +206,7 @@ class GrowthLine:
 def project(
     small: Measured, large: Measured, sizes: Sequence[int] = SIZES
 ) -> tuple[dict[str, str], list[SizeProjection]]:
-    """Bytes grow along the line through the two sizes; a graph's time by n · log n, an exact store's by n."""
+    """Extrapolate: bytes linearly, build time by n · log n for a graph and by n for an exact store."""
     disk = None
     if small.disk_bytes is not None and large.disk_bytes is not None:
         disk = GrowthLine.through(small.documents, small.disk_bytes, large.documents, large.disk_bytes)

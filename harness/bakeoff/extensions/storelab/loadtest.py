@@ -1,6 +1,6 @@
-"""A store under load: clients that wait for their answer, or requests that come at a rate whether or not it can.
+"""Load test of a store: closed loops, where clients wait for answers, and open loops at a fixed rate.
 
-Every percentile comes from all raw samples of all clients together.
+Percentiles are over the pooled samples of all clients.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from bakeoff.search.stores.scratch import scratch
 
 
 class NullStore(Store):
-    """Answers at once and with nothing: whatever time is measured with it is the client's own."""
+    """Returns nothing at once, so that only the client's own time is measured."""
 
     name = "null"
     capabilities = Capabilities(exact=True, filters=True, persistent=False, updates=True, in_process=True)
@@ -52,12 +52,12 @@ class NullStore(Store):
         return SizeModel(0, 0, "0")
 
 
-LIMIT = 0.8  # of what the client manages with a store that does nothing
-LATE_SHARE = 0.05  # late requests to a store that does nothing, beyond which the client is the limit
+LIMIT = 0.8  # of the client's throughput with the null store
+LATE_SHARE = 0.05  # share of late requests to the null store beyond which the client is the limit
 
 
 class LoadLevel(msgspec.Struct, kw_only=True, frozen=True):
-    """One number of clients or one rate. `limited` says that the client, not the store, was measured."""
+    """One number of clients or one rate. `limited` means that the client was the bottleneck."""
 
     loop: str
     clients: int
@@ -109,7 +109,7 @@ def level_of(
     client_limit: float = 0.0,
     limited: bool = False,
 ) -> LoadLevel:
-    """All clients' samples together: a mean of percentiles would be no percentile."""
+    """Pool all clients' samples, since a mean of percentiles is not a percentile."""
     samples = _samples(answers)
     errors: Counter[str] = sum((client.errors for client in answers), Counter())
     return LoadLevel(
@@ -140,7 +140,7 @@ def loadtest(
     seed: int = 42,
     progress: Progress = silent,
 ) -> LoadTest:
-    """Closed loops with more and more clients, then open loops at the given rates, each beside a null store."""
+    """Run closed loops with more and more clients, then open loops, each compared with a null store."""
     machine = this_machine()
     null = NullStore(dimensions=sample.dimensions, folder=Path())
     search, nothing = _searching(store, sample, k), _searching(null, sample, k)
@@ -184,7 +184,7 @@ def loadtest(
 
 
 def loadtest_store(name: str, options: dict[str, Any], sample: VectorSample, **how: Any) -> LoadTest:
-    """Builds the store, puts it under load, and removes it again."""
+    """Build the store, load-test it, remove it."""
     if reason := STORES.get(name).missing(**options):
         raise Unavailable(f"{name}: {reason}")
     with scratch("loadtest") as folder:
@@ -208,13 +208,13 @@ def _searching(store: Store, sample: VectorSample, k: int) -> Search:
 
 
 def knee(levels: Sequence[LoadLevel]) -> LoadLevel | None:
-    """Where throughput divided by p95 is highest: beyond it, waiting grows faster than what gets done."""
+    """The level with the highest throughput / p95. Beyond it, latency grows faster than throughput."""
     curve = [level for level in levels if level.loop == "closed" and level.latency.p95]
     return max(curve, key=lambda level: level.throughput / (level.latency.p95 or 1.0), default=None)
 
 
 def sentences(levels: Sequence[LoadLevel]) -> list[str]:
-    """The knee, what came too late, what failed, and whether the store was measured at all."""
+    """The knee, late and dropped requests, errors, and whether the client was the bottleneck."""
     lines = []
     if best := knee(levels):
         loads = [level for level in levels if level.loop == "closed"]

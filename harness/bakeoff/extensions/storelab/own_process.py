@@ -1,4 +1,4 @@
-"""Work in a process of its own: its memory is its own, its caches are cold, and a crash costs one line."""
+"""Run work in a new process, with its own memory and cold caches. A crash fails only that line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def in_own_process(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-    """What `work`, a function of a module, answers in a new process; whatever goes wrong there is Unavailable."""
+    """Run `work`, a module-level function, in a new process. Any failure there is Unavailable."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         try:
@@ -30,7 +30,7 @@ def in_own_process(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) 
 
 
 def _catch(work: Callable[..., Any], *arguments: Any, **named: Any) -> tuple[str, Any]:
-    """In the other process; errors go back as text, since not every exception can be pickled."""
+    """Runs in the other process. Errors return as text, since not every exception can be pickled."""
     try:
         return "", work(*arguments, **named)
     except BakeoffError as error:

@@ -1,7 +1,7 @@
-"""An embedding endpoint under load: throughput by batch, by requests at the same time and by length of the texts.
+"""Load test of an embedding endpoint: throughput by batch size, concurrency and text length.
 
-Every setting sends a fixed number of requests, so that the cost can be said before the first of them. Texts are drawn
-anew for each request: neither our cache nor the server's answers them.
+Every setting sends a fixed number of requests, so the cost is known in advance. Each request has new texts, so no
+cache can answer it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ WORDS = _TEXT.split()
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """Texts in a request, requests at the same time, words in a text."""
+    """Texts per request, concurrent requests, words per text."""
 
     batch: int
     clients: int
@@ -46,7 +46,7 @@ class Setting(msgspec.Struct, frozen=True):
 
 
 class ProviderLevel(msgspec.Struct, kw_only=True, frozen=True):
-    """One setting: what came back, how fast, and what was refused on the way (`too_many` counts answers of 429)."""
+    """The results of one setting. `too_many` counts responses with status 429."""
 
     setting: Setting
     requests: int
@@ -63,7 +63,7 @@ class ProviderLevel(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class CorpusProjection(msgspec.Struct, kw_only=True, frozen=True):
-    """What a corpus would take at the fastest setting for texts of this length."""
+    """Time and cost of a corpus at the fastest setting for this text length."""
 
     words: int
     documents: int
@@ -88,7 +88,7 @@ class ProviderLoad(msgspec.Struct, kw_only=True):
 
 
 class PlannedLoad(msgspec.Struct, frozen=True):
-    """What the test would send, before it sends anything; no dollars where no price is known."""
+    """What the test would send. `usd` is None if no price is known."""
 
     requests: int
     tokens: float
@@ -96,19 +96,19 @@ class PlannedLoad(msgspec.Struct, frozen=True):
 
 
 def draw_texts(count: int, words: int, seed: int) -> list[str]:
-    """Texts of this many words, the first one a number that no other text has."""
+    """Draw texts of this many words. The first word is a unique number."""
     rng = np.random.default_rng(seed)
     picked = rng.integers(len(WORDS), size=(count, max(words - 1, 0)))
     return [" ".join([f"{seed}-{row}", *(WORDS[word] for word in line)]) for row, line in enumerate(picked)]
 
 
 def settings_of(batches: Sequence[int], clients: Sequence[int], words: Sequence[int]) -> list[Setting]:
-    """Every combination, the lightest first."""
+    """Every combination, lightest first."""
     return [Setting(batch, count, length) for length, batch, count in product(*map(sorted, (words, batches, clients)))]
 
 
 def estimate(provider: Provider, settings: Sequence[Setting], requests: int) -> PlannedLoad:
-    """Tokens by the length of texts as they will be drawn."""
+    """Estimate requests, tokens and cost."""
     prompt = provider.card.prompt(Role.DOCUMENT)
     tokens = sum(
         requests * estimate_tokens(draw_texts(setting.batch, setting.words, 0), prompt) for setting in settings
@@ -118,7 +118,7 @@ def estimate(provider: Provider, settings: Sequence[Setting], requests: int) -> 
 
 
 def check_provider(provider: Provider) -> None:
-    """Only what embeds any text can be put under load."""
+    """Refuse providers that can't embed arbitrary text."""
     if provider.by_id or isinstance(provider, Fitted):
         reason = "reads vectors from files" if provider.by_id else "learns from a corpus"
         raise InputError(f"{provider.name} {reason}: there is nothing to put under load", place="--provider")
@@ -134,7 +134,7 @@ def load_provider(
     policy: RetryPolicy | None = None,
     progress: Progress = silent,
 ) -> ProviderLoad:
-    """Each setting in turn, after one request that is not counted. What the server refuses for good ends a setting."""
+    """Run each setting in turn, after one warm-up request. A permanent error ends a setting."""
     check_provider(provider)
     machine = this_machine()
     stopping.resume()
@@ -164,7 +164,7 @@ def load_provider(
 
 @dataclass(slots=True)
 class _Sender:
-    """Requests under the one retry policy, with everything counted that came back."""
+    """Sends requests under one retry policy and counts tokens."""
 
     provider: Provider
     calls: Calls
@@ -172,7 +172,7 @@ class _Sender:
     out_of_budget: bool = False
 
     def send(self, texts: list[str], refused: Counter[str] | None = None) -> tuple[float, int, int]:
-        """One request until it is answered: its tokens, the nanoseconds of the answered attempt, and the retries."""
+        """Send one request until it is answered: tokens, nanoseconds of the last attempt, retries."""
         service, account = vector_service(self.provider, Role.DOCUMENT), Account()
 
         def send(texts: list[str]) -> Sent:
@@ -188,7 +188,7 @@ class _Sender:
         return account.usage.tokens, got.nanoseconds, account.usage.retries
 
     def level(self, setting: Setting, requests: int, first_seed: int) -> ProviderLevel:
-        """`clients` threads share the requests; after the first that fails for good, the rest is not sent."""
+        """`clients` threads share the requests. After a permanent failure the rest is not sent."""
         refused: Counter[str] = Counter()
         problems: list[str] = []
         numbers = itertools.count()
@@ -225,10 +225,10 @@ class _Sender:
 
 
 def knee(levels: Sequence[ProviderLevel], words: int) -> ProviderLevel | None:
-    """How many requests at a time: where texts per second divided by the time of a request is highest.
+    """The concurrency with the highest ratio of texts per second to request time.
 
-    For texts of this length, in the batches that were fastest; by p95 where there are requests enough for it, by p50
-    where not. A setting that did not end has none.
+    For this text length, at the fastest batch size. By p95 if there are enough requests, else by p50. Settings that
+    were stopped do not count.
     """
     whole = [level for level in levels if level.setting.words == words and not level.stopped and level.latency.p50]
     if not whole:
@@ -242,7 +242,7 @@ def knee(levels: Sequence[ProviderLevel], words: int) -> ProviderLevel | None:
 
 
 def _fastest(levels: Sequence[ProviderLevel]) -> list[ProviderLevel]:
-    """The most texts per second, for each length."""
+    """The setting with the most texts per second, for each text length."""
     whole = [level for level in levels if not level.stopped and level.texts]
     lengths = sorted({level.setting.words for level in whole})
     return [
@@ -265,7 +265,7 @@ def _projection(level: ProviderLevel, provider: Provider, documents: int) -> Cor
 
 
 def sentences(levels: Sequence[ProviderLevel], knees: Sequence[ProviderLevel], wanted: int) -> list[str]:
-    """The knees, the first setting that was refused for being too many, and what was not tried."""
+    """The knees, the first rate-limited setting, and the settings that were not tried."""
     lines = [
         f"{level.setting.words} words: the knee is at {setting_words(level.setting)}, "
         f"{level.texts_per_second:.0f} texts per second"
@@ -288,6 +288,6 @@ def sentences(levels: Sequence[ProviderLevel], knees: Sequence[ProviderLevel], w
 
 
 def setting_words(setting: Setting) -> str:
-    """A setting in words, without the length of its texts."""
+    """The setting in words, without the text length."""
     clients = "1 request" if setting.clients == 1 else f"{setting.clients} requests"
     return f"batches of {setting.batch}, {clients} at a time"

@@ -1,4 +1,4 @@
-"""An endpoint under load as tables: the same cells in the terminal and in Markdown."""
+"""The load test of an endpoint as tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bakeoff.extensions.storelab.tables import Sheet, SheetTable, machine_line, 
 
 
 def provider_sheet(load: ProviderLoad) -> Sheet:
-    """A row for each setting, then what a corpus would take."""
+    """One row per setting, then projections to a whole corpus."""
     heads = ["words", "batch", "at a time", "requests", "texts/s", "tokens/s", "p50 ms", "p95 ms", "429", "errors", ""]
     rows = [
         [

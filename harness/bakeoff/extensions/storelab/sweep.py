@@ -1,4 +1,4 @@
-"""Tries a store's parameters over one set of vectors: what recall costs in time and in bytes."""
+"""Parameter sweeps of a store: recall against latency and size."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from bakeoff.statistics.pareto import pareto_front
 
 
 class SweepPoint(msgspec.Struct, kw_only=True, frozen=True):
-    """One setting. It is on a front when no other has as much recall for less."""
+    """One setting. It is on a front if no other has as much recall at lower cost."""
 
     store: str
-    label: str  # the store as it was built
+    label: str  # with its build options
     build: dict[str, Any]
     query: dict[str, Any]
     exact: bool
@@ -45,12 +45,12 @@ class SweepPoint(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def setting(self) -> str:
-        """The query parameters in words."""
+        """The query parameters as text."""
         return ", ".join(f"{name} = {value}" for name, value in self.query.items())
 
 
 def mark_fronts(points: Sequence[SweepPoint]) -> list[SweepPoint]:
-    """The same points, each with the fronts that it is on."""
+    """Mark the points that are on a Pareto front."""
     fastest, smallest = _front(points, _time_first), _front(points, _size_first)
     return [
         msgspec.structs.replace(point, fastest=place in fastest, smallest=place in smallest)
@@ -59,19 +59,19 @@ def mark_fronts(points: Sequence[SweepPoint]) -> list[SweepPoint]:
 
 
 def _front(points: Sequence[SweepPoint], cost: Callable[[SweepPoint], tuple[float, float] | None]) -> set[int]:
-    """The places of those that nothing beats; one whose cost is not known is on no front."""
+    """Positions of the points on the front. A point of unknown cost is on none."""
     known = {place: price for place, point in enumerate(points) if (price := cost(point)) is not None}
     places = list(known)
     return {places[at] for at in pareto_front([(price, points[place].recall) for place, price in known.items()])}
 
 
 def _time_first(point: SweepPoint) -> tuple[float, float] | None:
-    """Equal in time: the smaller one."""
+    """At equal latency, prefer the smaller."""
     return None if point.latency.p50 is None else (point.latency.p50, point.index_bytes or np.inf)
 
 
 def _size_first(point: SweepPoint) -> tuple[float, float] | None:
-    """Equal in size, as all query settings of one index are: the faster one."""
+    """At equal size, as all query settings of one index are, prefer the faster."""
     return None if point.index_bytes is None else (point.index_bytes, point.latency.p50 or np.inf)
 
 
@@ -84,7 +84,7 @@ def _bytes(point: SweepPoint) -> float | None:
 
 
 def sentences(points: Sequence[SweepPoint], target: float, k: int) -> list[str]:
-    """What to set, for each index that has something to set; then the fastest and the smallest of all."""
+    """The best setting of each tunable index, then the fastest and the smallest of all."""
     lines = []
     for label in dict.fromkeys(point.label for point in points if point.query):
         settings = [point for point in points if point.label == label]
@@ -120,13 +120,13 @@ def _mb(point: SweepPoint) -> str:
 
 
 WARM_UP = 10
-Nearest = tuple[brute_force.Rows, brute_force.Similarities]  # of every query, best first
+Nearest = tuple[brute_force.Rows, brute_force.Similarities]  # per query, best first
 TARGET = 0.99
 
 
 @dataclass(frozen=True, slots=True)
 class StoreGrid:
-    """One store: options that stay, and the values to try; what is not named comes from the store itself."""
+    """One store: fixed options and values to try. Other parameters use the store's own grid."""
 
     store: str
     fixed: Mapping[str, Any] = field(default_factory=dict)
@@ -160,7 +160,7 @@ def sweep(
     target: float = TARGET,
     progress: Progress = silent,
 ) -> Sweep:
-    """Builds every build setting once and measures it under every query setting that can still win."""
+    """Build each build setting once. Measure it under every query setting that can still win."""
     machine = this_machine()
     nearest = brute_force.nearest(sample.queries, sample.documents, k)
     points: list[SweepPoint] = []
@@ -200,7 +200,7 @@ def sweep(
 
 
 def _builds(store_grid: StoreGrid, sample: VectorSample) -> list[dict[str, Any]]:
-    """Every combination of build values; the store's own grid is used for parameters that were not named."""
+    """Every combination of build values; the store's own grid if none were given."""
     adapter = STORES.get(store_grid.store)
     STORES.check_options(store_grid.store, store_grid.fixed)
     for option, values in store_grid.values.items():
@@ -258,7 +258,7 @@ def _discarding(store: Store) -> Iterator[Store]:
 
 
 def _settings(store: Store, store_grid: StoreGrid) -> Iterator[dict[str, Any]]:
-    """Query settings, the cheapest first, so that what comes after a perfect one need not be tried."""
+    """Query settings, cheapest first, so that settings after a perfect one can be skipped."""
     grid = {
         name: store_grid.values.get(name, values)
         for name, values in store.tunings().items()
@@ -269,12 +269,12 @@ def _settings(store: Store, store_grid: StoreGrid) -> Iterator[dict[str, Any]]:
 
 
 def _no_cheaper(query: Mapping[str, Any], point: SweepPoint) -> bool:
-    """Whether every parameter asks for at least as much work as a setting that already missed nothing."""
+    """Whether every parameter is at least as large as in a setting with perfect recall."""
     return all(query[name] >= point.query[name] for name in query)
 
 
 def _search_all(store: Store, sample: VectorSample, k: int, rounds: int, nearest: Nearest) -> tuple[float, list[int]]:
-    """Recall from the first round, times from all."""
+    """Measure recall in the first round and latency in all."""
     exact_rows, exact_scores = nearest
     for query in sample.queries[:WARM_UP]:
         store.search(query, k)

@@ -1,4 +1,4 @@
-"""What was measured of stores as tables: the same cells in the terminal and in Markdown."""
+"""Store measurements as tables, with the same cells in the terminal and in Markdown."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ YES = "●"
 
 
 class SheetTable(msgspec.Struct, frozen=True):
-    """Heads and rows; the columns with these numbers hold figures and are set to the right.
+    """Heads and rows. Columns with these numbers hold figures and are right-aligned.
 
-    The first `keys` columns say what a row is: they are repeated where a screen is too narrow for all columns.
+    The first `keys` columns identify a row. They are repeated if the screen is too narrow for all columns.
     """
 
     heads: list[str]
@@ -39,7 +39,7 @@ class SheetTable(msgspec.Struct, frozen=True):
 
 
 class Sheet(msgspec.Struct, kw_only=True, frozen=True):
-    """What one command found, ready to be shown."""
+    """The output of one command."""
 
     title: str
     sentences: list[str] = []
@@ -48,7 +48,7 @@ class Sheet(msgspec.Struct, kw_only=True, frozen=True):
 
 
 def sweep_sheet(sweep: Sweep) -> Sheet:
-    """The points on a front; the others are in the JSON."""
+    """The points on a Pareto front. The JSON has all points."""
     kept = [point for point in sweep.points if point.fastest or point.smallest]
     mark = doubt_mark(sweep.machine)
     kept.sort(key=lambda point: (-point.recall, point.latency.p50 or 0.0))
@@ -84,7 +84,7 @@ def sweep_sheet(sweep: Sweep) -> Sheet:
 
 
 def loadtest_sheet(load: LoadTest) -> Sheet:
-    """A row for each number of clients and each rate."""
+    """One row per number of clients and per rate."""
     heads = ["loop", "clients", "asked for/s", "answered/s", "p50 ms", "p95 ms", "p99 ms", "n", "late",
              "dropped", "errors", "client's limit/s", ""]  # fmt: skip
     mark = doubt_mark(load.machine)
@@ -122,7 +122,7 @@ def loadtest_sheet(load: LoadTest) -> Sheet:
 
 
 def footprint_sheet(footprints: Footprints) -> Sheet:
-    """What was measured, then what follows for sizes that were not tried."""
+    """The measurements, then projections to larger sizes."""
     heads = ["store", "documents", "add s", "build s", "searchable s", "disk MB", "memory MB", "server MB",
              "size model MB"]  # fmt: skip
     rows = [
@@ -187,7 +187,7 @@ def footprint_sheet(footprints: Footprints) -> Sheet:
 
 
 def markdown(sheet: Sheet, pictures: Sequence[str] = ()) -> str:
-    """The sheet as a file's text, with the pictures that lie beside it."""
+    """The sheet as Markdown, with links to its pictures."""
     lines = [f"# {sheet.title}", "", *(f"- {sentence}" for sentence in sheet.sentences)]
     for table in sheet.tables:
         lines += ["", *markdown_table(table.heads, table.rows, figures=table.figures)]
@@ -224,27 +224,27 @@ def _remark(level: LoadLevel, knee: int | None) -> str:
 
 
 def number(value: float | None, digits: int) -> str:
-    """A figure, or a dash where there is none."""
+    """A figure, or a dash."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 
 def megabytes(size: float | None) -> str:
-    """Bytes in millions, or a dash where nobody says."""
+    """Megabytes, or a dash if unknown."""
     return "–" if size is None else f"{size / 1e6:.1f}"
 
 
 def timing_doubts(machine: Machine) -> list[str]:
-    """Why these times can't be trusted. Only the load before counts: a load test makes some itself."""
+    """Why the timing is unreliable. Only the load before counts, as a load test adds its own."""
     return [f"{DOUBT} {words(doubt)}"] if (doubt := busy(machine, machine.load_before)) else []
 
 
 def doubt_mark(machine: Machine) -> str:
-    """What stands after a time that can't be trusted."""
+    """The mark after an unreliable time."""
     return f" {DOUBT}" if timing_doubts(machine) else ""
 
 
 def machine_line(machine: Machine) -> str:
-    """Where the figures were made."""
+    """The machine that the figures come from."""
     return (
         f"On {machine.cpu}, {machine.cores} cores, load {machine.load_before} before and {machine.load_after} after, "
         f"Python {machine.python}."
@@ -252,7 +252,7 @@ def machine_line(machine: Machine) -> str:
 
 
 def conditions_sheet(measured: Conditions) -> Sheet:
-    """A table for each condition, and a line for what could not be measured."""
+    """One table per condition, and a remark for each failed measurement."""
     tables, remarks = [], []
     if measured.writes:
         tables.append(_writes_table(measured.writes, measured.k))
@@ -308,7 +308,7 @@ def _writes_table(lines: list[Writes], k: int) -> SheetTable:
 
 
 def _writes_sentence(line: Writes) -> str:
-    """How fast it took them, what building again took, and what failed."""
+    """Write throughput, rebuild time and errors."""
     parts = [f"{line.written_per_second:.0f} documents written per second"]
     if line.write.p95 is not None:
         parts.append(f"p95 of a write {line.write.p95:.1f} ms")

@@ -1,4 +1,4 @@
-"""Vectors to try a store with: from a line-up's own task, from files, or drawn in clusters like those of texts."""
+"""Vectors for store benchmarks: from a line-up's task, from files, or drawn in clusters."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.running.runner import Settings
 
-SMALL = 1000  # an index over fewer documents shows nothing that holds for more
+SMALL = 1000  # results over fewer documents do not generalise
 SPREAD = 0.5
 HELD_OUT = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class VectorSample:
-    """Documents to be put into a store and queries to be asked, all of unit length."""
+    """Document and query vectors of unit length."""
 
     name: str
     documents: Vectors
@@ -34,7 +34,7 @@ class VectorSample:
 
     @property
     def ids(self) -> list[str]:
-        """A number for each document, as stores take only texts."""
+        """Row numbers as strings."""
         return [str(row) for row in range(len(self.documents))]
 
     @property
@@ -43,34 +43,34 @@ class VectorSample:
         return int(self.documents.shape[1])
 
     def first(self, documents: int) -> VectorSample:
-        """The same queries over fewer documents."""
+        """The same queries over the first documents."""
         return VectorSample(self.name, self.documents[:documents], self.queries)
 
     def save(self, folder: Path) -> None:
-        """For processes that are to read it."""
+        """Write the arrays for other processes."""
         np.save(folder / "documents.npy", self.documents)
         np.save(folder / "queries.npy", self.queries)
 
     @classmethod
     def load(cls, folder: Path) -> VectorSample:
-        """What `save` wrote, mapped: several processes share the memory."""
+        """Memory-map what `save` wrote, so that processes share the memory."""
         arrays = (np.load(folder / f"{part}.npy", mmap_mode="r") for part in ("documents", "queries"))
         return cls("", *arrays)
 
     def warnings(self) -> list[str]:
-        """What keeps figures from these vectors from being trusted."""
+        """Why results from these vectors may mislead."""
         if len(self.documents) < SMALL:
             return [f"{len(self.documents)} documents are too few to tell stores apart: use --synthetic or --vectors"]
         return []
 
 
 def rows_of(hits: Hits) -> Rows:
-    """The numbers that a sample's ids are."""
+    """The hits' ids as row numbers."""
     return np.array([int(item) for item in hits.ids], dtype=np.int64)
 
 
 def synthetic(documents: int, dimensions: int, queries: int = HELD_OUT, seed: int = 42) -> VectorSample:
-    """Unit vectors around √n centres: isotropic ones have no structure that an index could use."""
+    """Unit vectors around √n centres. Isotropic vectors would have no structure for an index to use."""
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((max(2, round(documents**0.5)), dimensions), dtype=np.float32)
     name = f"{documents} × {dimensions} clustered, seed {seed}"
@@ -78,7 +78,7 @@ def synthetic(documents: int, dimensions: int, queries: int = HELD_OUT, seed: in
 
 
 def draw_clustered(rows: int, centres: Vectors, rng: np.random.Generator) -> Vectors:
-    """Unit vectors near centres that are drawn for them; block by block, so that a large set fits into memory."""
+    """Draw unit vectors near random centres, block by block to save memory."""
     vectors = np.empty((rows, centres.shape[1]), dtype=np.float32)
     for start in range(0, rows, 65_536):
         block = vectors[start : start + 65_536]
@@ -90,7 +90,7 @@ def draw_clustered(rows: int, centres: Vectors, rng: np.random.Generator) -> Vec
 
 
 def from_files(vectors: Path, queries: Path | None) -> VectorSample:
-    """Arrays as numpy saves them; without queries, the last documents are kept back to ask with."""
+    """Read .npy files. Without a query file, hold out the last documents as queries."""
     documents = unit(read_vectors(vectors), vectors.name)
     if queries is not None:
         asked = unit(read_vectors(queries), queries.name)
@@ -104,7 +104,7 @@ def from_files(vectors: Path, queries: Path | None) -> VectorSample:
 
 
 def from_lineup(lineup: Lineup, settings: Settings) -> VectorSample:
-    """The first dense contender's own vectors: its task embedded as a run would, through the cache."""
+    """The first dense contender's vectors, embedded through the cache as in a run."""
     from bakeoff.running.embeddings import Embeddings
     from bakeoff.search.variants import Variant
     from bakeoff.systems.dense import Dense

@@ -1,4 +1,4 @@
-"""Stores beside FAISS and Chroma, with the readers of their indexes that exist already, one file per engine."""
+"""Stores besides FAISS and Chroma, and readers of their existing indexes, one file per engine."""
 
 _HERE = "bakeoff.extensions.stores"
 STORES = {

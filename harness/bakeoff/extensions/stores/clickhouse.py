@@ -1,4 +1,4 @@
-"""ClickHouse in this process (chdb): a column store with an HNSW index, or exact without it."""
+"""ClickHouse in this process (chdb): a column store with an optional HNSW index."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONFIG = """<clickhouse>
 </clickhouse>
 """
 LONGEST_QUERY = 2**26
-PATCHES = "enable_block_number_column = 1, enable_block_offset_column = 1"  # a delete writes what it hides, no masks
+PATCHES = "enable_block_number_column = 1, enable_block_offset_column = 1"  # deletes write patches instead of masks
 
 _lock = threading.Lock()
 _users = 0
@@ -35,7 +35,7 @@ _connection: Any = None
 
 
 class ClickHouseTable:
-    """A table in a folder: made there, or attached where the folder holds one. The engine ends with its last table."""
+    """A table in a folder, created or attached. The engine stops with its last table."""
 
     def __init__(self, folder: Path, definition: str) -> None:
         _enter()
@@ -53,22 +53,22 @@ class ClickHouseTable:
             raise
 
     def run(self, statement: str) -> None:
-        """A statement without an answer."""
+        """Run a statement without a result."""
         _connection.query(statement)
 
     def columns(self, statement: str, count: int) -> list[list[Any]]:
-        """The answer to a query for so many columns, column by column."""
+        """Run a query and return its columns."""
         answer = _connection.query(statement, "JSONCompactColumns").bytes()
         columns: list[list[Any]] = msgspec.json.decode(answer)
         return columns or [[]] * count
 
     def insert(self, rows: Any, settings: str) -> None:
-        """An Arrow table whose columns have the names of this one's."""
+        """Insert an Arrow table with the same column names."""
         names = ", ".join(rows.column_names)
         _connection.query(f"insert into {self.name} ({names}) select {names} from Python(rows) settings {settings}")
 
     def close(self) -> None:
-        """Lets go of the folder, once; what was inserted is in it."""
+        """Detach from the folder, which keeps the data."""
         if self.name:
             self.run(f"detach table {self.name} sync")
             self.name = ""
@@ -76,12 +76,12 @@ class ClickHouseTable:
 
 
 def quote(text: str) -> str:
-    """A text in a statement."""
+    """A string literal."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\0", "\\0") + "'"
 
 
 def array(texts: list[str]) -> str:
-    """Texts in a statement."""
+    """An array literal of strings."""
     return f"[{', '.join(map(quote, texts))}]"
 
 
@@ -115,10 +115,10 @@ CODE_BYTES = {"f32": 4, "bf16": 2, "i8": 1}
 
 
 class ClickHouse(Store):
-    """Rows that came after the index was built are compared one by one until the engine merges them into it.
+    """Rows added after the index was built are scanned until the engine merges them into it.
 
-    Under a filter ClickHouse compares with what passes. Deleted rows stay in the graph, hidden, until the index is
-    built again: as many more are fetched, and a list that is short all the same is made again without the index.
+    Under a filter ClickHouse scans the rows that pass. Deleted rows stay hidden in the graph until it is rebuilt, so as
+    many more are fetched. If the list is still short, the search is repeated without the index.
     """
 
     name = "clickhouse"
@@ -136,9 +136,9 @@ class ClickHouse(Store):
         *,
         dimensions: int,
         folder: Path,
-        index: Annotated[Literal["hnsw", "none"], "none compares with every document"] = "hnsw",
+        index: Annotated[Literal["hnsw", "none"], "none is exact"] = "hnsw",
         quantization: Annotated[
-            Literal["f32", "bf16", "i8"], "what the graph keeps of a vector, beside the table's float32"
+            Literal["f32", "bf16", "i8"], "number type in the graph; the table keeps float32"
         ] = "f32",
         m: M = 16,
         ef_construction: EfConstruction = 128,
@@ -168,34 +168,34 @@ class ClickHouse(Store):
 
     @classmethod
     def quantise(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Bytes in the graph."""
+        """int8 in the graph."""
         if precision == "int8" and options.get("index", "hnsw") == "hnsw":
             return {**options, "quantization": "i8"}
         return None
 
     @classmethod
     def keeps_originals(cls, precision: Precision) -> bool:  # noqa: ARG003 - of bytes, the only ones
-        """In the table."""
+        """The table keeps the originals."""
         return True
 
     @property
     def capabilities(self) -> Capabilities:
-        """Exact without the index."""
+        """Exact without an index."""
         return Capabilities(exact=self.index == "none", filters=True, persistent=True, updates=True, in_process=True)
 
     def tunings(self) -> Grid:
-        """The graph's, where there is one."""
+        """The graph's parameters, if there is a graph."""
         return {"ef": CANDIDATES} if self.index == "hnsw" else {}
 
     def count(self) -> int:
-        """Rows; it also notes how many deleted ones are still in the graph."""
+        """The number of rows. Also updates the count of deleted rows still in the graph."""
         ((shown,),) = self._table.columns(f"select count() from {self._name}", 1)
         ((stored,),) = self._table.columns(f"select count() from {self._name} settings apply_deleted_mask = 0", 1)
         self._rows, self._hidden = int(shown), int(stored) - int(shown)
         return self._rows
 
     def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
-        """Without the index, which `build` makes."""
+        """Insert without indexing; `build` makes the index."""
         import numpy as np
         import pyarrow
 
@@ -219,7 +219,7 @@ class ClickHouse(Store):
         self.count()
 
     def _forget(self, ids: list[str]) -> None:
-        """By a patch, which takes a tenth of the time of a mutation; none where there is nothing to delete."""
+        """Delete by a patch, which takes a tenth of the time of a mutation."""
         if not self._rows:
             return
         for start in range(0, len(ids), STEP):
@@ -233,7 +233,7 @@ class ClickHouse(Store):
                 )
 
     def build(self) -> None:
-        """One part with one graph, without what was deleted."""
+        """Merge into one part with one graph, without deleted rows."""
         self._table.run(f"optimize table {self._name} final")
         if self.index == "hnsw":
             self._table.run(f"alter table {self._name} materialize index nearest settings mutations_sync = 2")
@@ -248,7 +248,7 @@ class ClickHouse(Store):
         return hits if len(hits.ids) >= min(k, self._rows) else self._compare(vector, k, ())
 
     def _compare(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
-        """With everything that passes."""
+        """Scan all rows that pass the filter."""
         passing = " and ".join(f"hasAny(tokens, {array(condition.tokens())})" for condition in filters)
         return self._answer(vector, k, f"where {passing}" if passing else "", "query_plan_try_use_vector_search = 0")
 
@@ -262,18 +262,18 @@ class ClickHouse(Store):
         return Hits(ids, [1.0 - distance for distance in distances])
 
     def on_disk(self) -> bool:
-        """Parts of its table."""
+        """The table's parts are files."""
         return True
 
     def size_bytes(self) -> int:
-        """Parts in use: those that were merged are removed some time later."""
+        """Active parts. Merged ones are removed later."""
         ((size,),) = self._table.columns(
             f"select sum(bytes_on_disk) from system.parts where table = '{self._name}' and active", 1
         )
         return int(size)
 
     def size_model(self) -> SizeModel:
-        """Vectors in the table and in the graph, and half of its links: compressed files have no free places."""
+        """Vectors in the table and the graph, and half of the links, since compressed files have no spare slots."""
         table = 4 * self.dimensions
         if self.index == "none":
             return SizeModel(table, 0, "n · 4d")
@@ -281,5 +281,5 @@ class ClickHouse(Store):
         return SizeModel(table + code * self.dimensions + 4 * self.m, 0, f"n · (4d + {code}d + 4·{self.m})")
 
     def close(self) -> None:
-        """Lets go of the folder."""
+        """Release the folder."""
         self._table.close()

@@ -18,9 +18,9 @@ from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, Threads
 
 
 class DuckdbVss(Store):
-    """The index serves searches without a filter; with one, DuckDB compares with what passes.
+    """The index serves unfiltered searches. With a filter, DuckDB scans the documents that pass.
 
-    Its index would answer short lists under a filter, and after deletes, and raise no error. Searches wait for each
+    Under a filter or after deletes, its index would silently return too few results. Searches wait for each
     other, because two at once corrupt memory (1.5.5). Build it again after writes: it loses answers until then.
     """
 
@@ -50,7 +50,7 @@ class DuckdbVss(Store):
         self.m, self.ef_construction, self.ef = m, ef_construction, ef
         self._local = threading.local()
         self._one_reader = threading.Lock()  # two searches of its index at the same time corrupt memory
-        # The file holds an index that only the extension can read, so it is attached after the extension is there.
+        # Only the extension can read the file's index, so the file is attached after the extension is loaded.
         self._database = duckdb.connect(":memory:", config={"threads": threads, "allow_unsigned_extensions": True})
         self._database.execute(f"load '{_extension(duckdb.__version__)}'")
         self._database.execute("set global hnsw_enable_experimental_persistence = true")
@@ -66,13 +66,13 @@ class DuckdbVss(Store):
         self._execute(f"set global hnsw_ef_search = {int(self.ef)}")
 
     def _execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
-        """One cursor for each thread."""
+        """Run a statement on this thread's cursor."""
         if not hasattr(self._local, "cursor"):
             self._local.cursor = self._database.cursor()
         return self._local.cursor.execute(statement, list(values))
 
     def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
-        """As one Arrow table: row by row it would take minutes."""
+        """Insert as one Arrow table, since row by row takes minutes."""
         import pyarrow
 
         self._delete(list(ids))
@@ -93,7 +93,7 @@ class DuckdbVss(Store):
         self._execute("delete from store.documents where list_contains(?, id)", [ids])
 
     def build(self) -> None:
-        """Makes the graph anew."""
+        """Rebuild the graph."""
         self._execute("drop index if exists store.nearest")
         self._execute(
             "create index nearest on store.documents using hnsw (embedding) with"
@@ -102,7 +102,7 @@ class DuckdbVss(Store):
         )
 
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
-        """The vector goes in as text: DuckDB takes fifteen times as long to bind a list."""
+        """The vector is passed as text, since DuckDB takes fifteen times as long to bind a list."""
         distance = f"array_cosine_distance(embedding, {vector.tolist()}::float[{self.dimensions}])"
         if not filters:
             with self._one_reader:
@@ -124,7 +124,7 @@ class DuckdbVss(Store):
         return int(self._execute("select count(*) from store.documents").fetchone()[0])
 
     def persist(self) -> None:
-        """Writes the log into the file."""
+        """Checkpoint the log into the file."""
         self._execute("checkpoint store")
 
     def on_disk(self) -> bool:
@@ -132,17 +132,17 @@ class DuckdbVss(Store):
         return True
 
     def size_bytes(self) -> int:
-        """The file, with the log written into it."""
+        """The size of the file after a checkpoint."""
         self.persist()
         return super().size_bytes() or 0
 
     def size_model(self) -> SizeModel:
-        """The vectors twice: in the table and in the graph."""
+        """Vectors are stored twice, in the table and in the graph."""
         graph = graph_bytes(self.dimensions, self.m)
         return SizeModel(graph.per_document + 4 * self.dimensions, 0, f"{graph.formula} + n · 4d")
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Close the file."""
         self._database.close()
 
 
@@ -151,7 +151,7 @@ def _hits(rows: list[tuple[str, float]]) -> Hits:
 
 
 def _extension(version: str) -> Path:
-    """The binary in the wheel; it fits one version of DuckDB only."""
+    """The extension's binary from the wheel, which fits only one DuckDB version."""
     spec = importlib.util.find_spec("duckdb_extension_vss")
     places = list(spec.submodule_search_locations or []) if spec else []
     for place in places:

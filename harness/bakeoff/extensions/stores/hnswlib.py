@@ -1,4 +1,4 @@
-"""hnswlib in this process: the graph as its authors wrote it."""
+"""hnswlib in this process: the HNSW authors' own implementation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bakeoff.search.stores.shared_options import Ef, EfConstruction, M
 
 
 class Hnswlib(NumberedStore):
-    """Inner product over unit vectors. Its filter is a Python callback for each node, so more are fetched instead."""
+    """Inner product over unit vectors. Its filter is a slow Python callback per node, so Bakeoff over-fetches."""
 
     name = "hnswlib"
     extra = "hnswlib"
@@ -24,7 +24,7 @@ class Hnswlib(NumberedStore):
     query_options = ("ef",)
     build_grid: ClassVar[Grid] = {"m": LINKS}
     query_grid: ClassVar[Grid] = {"ef": CANDIDATES}
-    # A deleted vector's place goes to the next one that is added.
+    # The next vector added reuses a deleted vector's slot.
     capabilities = Capabilities(exact=False, filters=False, persistent=True, updates=True, in_process=True)
 
     def __init__(
@@ -51,11 +51,11 @@ class Hnswlib(NumberedStore):
         self._apply_tuning()
 
     def _apply_tuning(self) -> None:
-        """It is not kept with the index."""
+        """`ef` is not saved with the index."""
         self._index.set_ef(self.ef)
 
     def _insert(self, labels: Labels, vectors: Vectors) -> None:
-        """Room is fixed when the index is made, so it grows by doubling."""
+        """Grow the index, whose capacity is fixed, by doubling."""
         needed = self._index.get_current_count() + len(labels)
         if needed > self._index.get_max_elements():
             self._index.resize_index(max(needed, 2 * self._index.get_max_elements()))
@@ -66,11 +66,11 @@ class Hnswlib(NumberedStore):
             self._index.mark_deleted(label)
 
     def count(self) -> int:
-        """Its own list of numbers has those that are marked as deleted, too."""
+        """Count without deleted labels, which its own list includes."""
         return int(np.isin(self._index.get_ids_list(), np.flatnonzero(self._ids.mask(()))).sum())
 
     def _nearest(self, vector: Vectors, k: int) -> Neighbours:
-        """It raises where its graph reaches fewer than k; then all are compared."""
+        """Fall back to a full scan if the graph reaches fewer than k."""
         k = min(k, len(self._ids))
         try:
             labels, distances = self._index.knn_query(vector, k, num_threads=1)
@@ -85,9 +85,9 @@ class Hnswlib(NumberedStore):
         self._index.save_index(str(file))
 
     def size_bytes(self) -> int:
-        """The index as it would be written, without the room that it keeps free."""
+        """The size of the index file, without spare capacity."""
         return int(self._index.index_file_size())
 
     def size_model(self) -> SizeModel:
-        """A graph with its vectors."""
+        """The graph and its vectors."""
         return graph_bytes(self.dimensions, self.m)

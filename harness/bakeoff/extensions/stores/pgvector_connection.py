@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL whose answers have a time limit, and the end of servers in folders that nobody keeps."""
+"""PostgreSQL connections with a time limit per answer, and cleanup of abandoned servers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from bakeoff_providers.stopping import DeadlineTimeout
 
 from bakeoff.search.stores import servers
 
-# A machine that is gone says nothing at all: noticed after about a minute.
+# Detects a dead machine after about a minute.
 GONE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 
 
 def connect(address: str, seconds: Callable[[], float | None]) -> Any:
-    """A connection that is given up where an answer takes longer than `seconds` says, if it says a number.
+    """Connect. The connection fails if an answer takes longer than `seconds()`; None means no limit.
 
-    PostgreSQL's own statement_timeout does not help where the server itself hangs, and psycopg waits for ever.
+    PostgreSQL's statement_timeout does not help if the server itself hangs, and psycopg would wait forever.
     """
     import psycopg
 
@@ -41,7 +41,7 @@ def connect(address: str, seconds: Callable[[], float | None]) -> Any:
 
 
 def _limit(work: Generator[Any, Any, Any], seconds: float) -> Generator[Any, Any, Any]:
-    """The same work; psycopg looks in ten times a second, whether or not something came."""
+    """The same work with a deadline; psycopg polls ten times a second."""
     until = time.monotonic() + seconds
     try:
         wanted = next(work)
@@ -55,13 +55,13 @@ def _limit(work: Generator[Any, Any, Any], seconds: float) -> Generator[Any, Any
 
 
 SERVER = "postmaster.pid"  # PostgreSQL writes its process and its folder into it
-PATIENCE = 1.0  # seconds that a server gets to stop by itself
+PATIENCE = 1.0  # seconds for a server to stop
 
 
 def stop_servers(folder: Path) -> None:
-    """Ends each PostgreSQL whose data is in the folder: its file names a process, whose command line confirms it."""
+    """Stop each PostgreSQL whose data is in the folder, by its pid file, after checking the command line."""
     files = list(folder.rglob(SERVER))
-    if not files:  # nearly always, and psutil takes longer to import than Python to start
+    if not files:  # the usual case; psutil is slow to import
         return
     import psutil
 
@@ -71,7 +71,7 @@ def stop_servers(folder: Path) -> None:
             server = psutil.Process(int(file.read_text().split("\n", 1)[0]))
             if any(str(file.parent) in part for part in server.cmdline()):
                 servers += [server, *server.children(recursive=True)]
-                server.send_signal(getattr(signal, "SIGQUIT", signal.SIGTERM))  # at once: its data is not wanted
+                server.send_signal(getattr(signal, "SIGQUIT", signal.SIGTERM))  # at once, since its data is discarded
     for process in psutil.wait_procs(servers, timeout=PATIENCE)[1]:
         with contextlib.suppress(psutil.Error):
             process.kill()

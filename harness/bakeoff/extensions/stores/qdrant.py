@@ -1,4 +1,4 @@
-"""Qdrant: its engine in this process (qdrant-edge-py), a server by its URL, and collections that exist already."""
+"""Qdrant: its engine in this process (qdrant-edge-py), a server by URL, and existing collections."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Words = tuple[list[int], list[float]]  # numbers of words, and how much each cou
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """How it is set up."""
+    """The settings of a collection."""
 
     dimensions: int
     m: int
@@ -47,7 +47,7 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class QdrantRow:
-    """One point; words where the collection has them."""
+    """One point, with words if the collection has them."""
 
     point: str
     vector: list[float]
@@ -56,28 +56,28 @@ class QdrantRow:
 
 
 class QdrantEngine(Protocol):
-    """What both interfaces can do, with the same signatures."""
+    """The common interface of the embedded engine and a server."""
 
     def upsert(self, rows: Sequence[QdrantRow]) -> None:
-        """Points with their vectors and payloads."""
+        """Insert or replace points."""
 
     def delete(self, points: list[str]) -> None:
-        """Points that may not be there."""
+        """Delete points, whether or not they exist."""
 
     def search(self, vector: Vectors, k: int, filters: Sequence[Condition], ef: int) -> Hits:
-        """Ids from the payload, similarities."""
+        """Ids from the payload, and similarities."""
 
     def search_hybrid(self, words: Words, vector: Vectors, k: int, filters: Sequence[Condition], ef: int) -> Hits:
-        """Ids from the payload, fused scores."""
+        """Ids from the payload, and fused scores."""
 
     def count(self) -> int:
-        """How many points there are."""
+        """The number of points."""
 
     def build(self) -> None:
-        """Returns when the graph is there."""
+        """Return once the graph is built."""
 
     def close(self) -> None:
-        """Releases files and connections."""
+        """Release files and connections."""
 
 
 class Edge:
@@ -116,7 +116,7 @@ class Edge:
         self.shard.update(q.UpdateOperation.create_field_index("tokens", q.PayloadSchemaType.Keyword))
 
     def upsert(self, rows: Sequence[QdrantRow]) -> None:
-        """Points with their vectors and payloads."""
+        """Insert or replace points."""
         q = self._q
 
         def vectors(row: QdrantRow) -> Any:
@@ -126,7 +126,7 @@ class Edge:
         self.shard.update(q.UpdateOperation.upsert_points(points))
 
     def delete(self, points: list[str]) -> None:
-        """Points that may not be there."""
+        """Delete points, whether or not they exist."""
         self.shard.update(self._q.UpdateOperation.delete_points(points))
 
     def _filter(self, filters: Sequence[Condition]) -> Any:
@@ -139,7 +139,7 @@ class Edge:
         return q.SearchParams(hnsw_ef=ef, quantization=q.QuantizationSearchParams(rescore=self._rescore))
 
     def search(self, vector: Vectors, k: int, filters: Sequence[Condition], ef: int) -> Hits:
-        """Ids from the payload, similarities."""
+        """Ids from the payload, and similarities."""
         q = self._q
         points = self.shard.search(
             q.SearchRequest(
@@ -153,7 +153,7 @@ class Edge:
         return _hits(points)
 
     def search_hybrid(self, words: Words, vector: Vectors, k: int, filters: Sequence[Condition], ef: int) -> Hits:
-        """Both rankings, fused by the engine."""
+        """Search both ways; the engine fuses the rankings."""
         q, passing, pool = self._q, self._filter(filters), max(k, POOL)
         nearest = q.Query.Nearest(vector.tolist())
         parts = [q.Prefetch(pool, query=nearest, filter=passing, params=self._parameters(ef))]
@@ -168,11 +168,11 @@ class Edge:
         return int(self.shard.count(self._q.CountRequest(exact=True)))
 
     def build(self) -> None:
-        """Runs the optimisers until there is nothing left to do."""
+        """Run the optimisers until nothing is left to do."""
         self.shard.optimize()
 
     def close(self) -> None:
-        """Writes, and releases the lock."""
+        """Flush and release the lock."""
         self.shard.close()
 
 
@@ -180,7 +180,7 @@ class QdrantServer:
     """A collection on a server."""
 
     def __init__(self, url: str, name: str, collection: Collection, before: Callable[[], None]) -> None:
-        """`before` is called when the server has answered, and before anything is made on it."""
+        """`before` is called once the server has responded, before anything is created on it."""
         import qdrant_client
         from qdrant_client import models
 
@@ -222,7 +222,7 @@ class QdrantServer:
             self._client.create_payload_index(name, "tokens", models.PayloadSchemaType.KEYWORD, wait=True)
 
     def upsert(self, rows: Sequence[QdrantRow]) -> None:
-        """Points with their vectors and payloads."""
+        """Insert or replace points."""
 
         def vectors(row: QdrantRow) -> Any:
             return row.vector if row.words is None else {"": row.vector, WORDS: self._sparse(row.words)}
@@ -234,7 +234,7 @@ class QdrantServer:
         return self._models.SparseVector(indices=words[0], values=words[1])
 
     def delete(self, points: list[str]) -> None:
-        """Points that may not be there."""
+        """Delete points, whether or not they exist."""
         self._client.delete(self._name, self._models.PointIdsList(points=points), wait=True)
 
     def _filter(self, filters: Sequence[Condition]) -> Any:
@@ -251,7 +251,7 @@ class QdrantServer:
         return models.SearchParams(hnsw_ef=ef, quantization=models.QuantizationSearchParams(rescore=self._rescore))
 
     def search(self, vector: Vectors, k: int, filters: Sequence[Condition], ef: int) -> Hits:
-        """Ids from the payload, similarities."""
+        """Ids from the payload, and similarities."""
         points = self._client.query_points(
             self._name,
             query=vector.tolist(),
@@ -263,7 +263,7 @@ class QdrantServer:
         return _hits(points)
 
     def search_hybrid(self, words: Words, vector: Vectors, k: int, filters: Sequence[Condition], ef: int) -> Hits:
-        """Both rankings, fused by the engine."""
+        """Search both ways; the engine fuses the rankings."""
         models, passing, pool = self._models, self._filter(filters), max(k, POOL)
         parts = [models.Prefetch(query=vector.tolist(), limit=pool, filter=passing, params=self._parameters(ef))]
         if words[0]:
@@ -277,16 +277,16 @@ class QdrantServer:
         return int(self._client.count(self._name, exact=True).count)
 
     def build(self) -> None:
-        """Waits until the server has optimised its segments."""
+        """Wait until the server has optimised its segments."""
         while self._client.get_collection(self._name).status != self._models.CollectionStatus.GREEN:
             time.sleep(0.2)
 
     def drop(self) -> None:
-        """Removes the collection."""
+        """Drop the collection."""
         self._client.delete_collection(self._name)
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Close the connection."""
         self._client.close()
 
 
@@ -300,11 +300,11 @@ QUANTIZATIONS = {"none": 0.0, "int8": 1.0, "binary": 1 / 8}  # bytes per compone
 
 
 class Qdrant(HybridStore):
-    """Points are UUIDs made from ids, so each hit's payload is read for its id, as an application would.
+    """Point ids are UUIDs made from document ids, so each hit's id is read from its payload, as in an application.
 
-    With `url` (or QDRANT_URL) a server is asked; ":memory:" is the client's own engine in Python, for trying things
-    out: its times say nothing about Qdrant. `quantization` is "int8" or "binary". Answers by int8 are scored by it;
-    those by bits are scored again with the vectors, as Qdrant's own default is.
+    With `url` (or QDRANT_URL) it uses a server. ":memory:" is the client's Python engine, for experiments: its latency
+    says nothing about Qdrant. `quantization` is "int8" or "binary". Results by int8 keep its scores; results by bits
+    are rescored with the vectors, as is Qdrant's default.
     """
 
     name = "qdrant"
@@ -324,7 +324,7 @@ class Qdrant(HybridStore):
         m: M = 16,
         ef_construction: EfConstruction = 100,
         quantization: Annotated[
-            Literal["none", "int8", "binary"], "codes beside the vectors that a search goes by first"
+            Literal["none", "int8", "binary"], "codes that a search uses first, besides the vectors"
         ] = "none",
         search: SearchKind = "vectors",
         ef: Ef = 64,
@@ -353,7 +353,7 @@ class Qdrant(HybridStore):
 
     @classmethod
     def needs(cls, **options: Any) -> Needs:
-        """The engine, or the client where a server is named."""
+        """The embedded engine, or the client if a server is named."""
         client = ("qdrant_client",)
         if options.get("url"):
             return Needs(client, cls.extra)
@@ -361,17 +361,17 @@ class Qdrant(HybridStore):
 
     @classmethod
     def quantise(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """Its own quantisation, which the client's engine in Python has not."""
+        """Qdrant's own quantisation, which the Python engine lacks."""
         return None if options.get("url") == MEMORY else {**options, "quantization": precision}
 
     @classmethod
     def keeps_originals(cls, precision: Precision) -> bool:  # noqa: ARG003 - of both
-        """Always: it could score anew with them."""
+        """Originals are always kept for rescoring."""
         return True
 
     @property
     def capabilities(self) -> Capabilities:
-        """The client's Python engine compares with everything."""
+        """The Python engine is exact."""
         memory = self._url == MEMORY
         return Capabilities(
             exact=memory, filters=True, persistent=not memory, updates=True, in_process=memory or not self._url
@@ -405,41 +405,41 @@ class Qdrant(HybridStore):
         return self._engine.search_hybrid(self._words.of_query(text), vector, k, filters, self.ef)
 
     def count(self) -> int:
-        """The engine's points."""
+        """The number of points."""
         return self._engine.count()
 
     def build(self) -> None:
-        """Until here every vector is compared with."""
+        """Build the graph; before this, searches scan every vector."""
         self._engine.build()
 
     def on_disk(self) -> bool:
-        """Where it is in this process."""
+        """True for the embedded engine."""
         return not self._url
 
     def size_bytes(self) -> int | None:
-        """Files, where they are ours."""
+        """The size of our own files."""
         return None if self._url else super().size_bytes()
 
     def size_model(self) -> SizeModel:
-        """A graph with its vectors, and their codes."""
+        """The graph, its vectors and their codes."""
         graph, code = graph_bytes(self.dimensions, self.m), QUANTIZATIONS[self.quantization]
         return SizeModel(graph.per_document + code * self.dimensions, 0, f"{graph.formula} + n · {code:g}d")
 
     def processes(self) -> list[int]:
-        """The server, if it runs on this machine."""
+        """The server's process, if it runs on this machine."""
         return listeners(self._url) if self._url and self._url != MEMORY else []
 
     def persist(self) -> None:
-        """The engine in this process writes only on request."""
+        """Flush; the embedded engine writes only on request."""
         if isinstance(self._engine, Edge):
             self._engine.shard.flush()
 
     def close(self) -> None:
-        """Needed before another can open the folder: only one may."""
+        """Close, so that another process can open the folder."""
         self._engine.close()
 
     def discard(self) -> None:
-        """A server forgets the collection."""
+        """Drop a server's collection."""
         if isinstance(self._engine, QdrantServer):
             self._engine.drop()
             note_dropped(self.folder)
@@ -447,9 +447,9 @@ class Qdrant(HybridStore):
 
 
 class WordWeights:
-    """A text as a sparse vector, for engines that take no text: stems with BM25's weights, all but the rarity.
+    """Texts as sparse vectors of stems with BM25 weights without IDF, for engines that take no text.
 
-    The engine multiplies by rarity, which only it knows. The average length is assumed, as Qdrant's own model does.
+    The engine multiplies by IDF, which only it knows. The average length is assumed, as in Qdrant's own model.
     """
 
     K1, B, AVERAGE = 1.2, 0.75, 256
@@ -462,11 +462,11 @@ class WordWeights:
         return bm25s, Stemmer.Stemmer("english")
 
     def of_documents(self, texts: Sequence[str]) -> list[tuple[list[int], list[float]]]:
-        """Numbers of stems, and how much each counts."""
+        """Stem numbers and weights."""
         return [self._weigh(Counter(words)) for words in self._words(texts)]
 
     def of_query(self, text: str) -> tuple[list[int], list[float]]:
-        """Each stem once."""
+        """Each stem once, with weight 1."""
         stems = sorted({_number(word) for word in self._words([text])[0]})
         return stems, [1.0] * len(stems)
 
@@ -527,7 +527,7 @@ class ExistingQdrant(ExistingIndex):
         self._fields = self.id.split(".")[1:] if self.id.partition(".")[0] in ("payload", "metadata") else []
 
     def search(self, vector: Vectors, k: int) -> Hits:
-        """Similarities, or distances turned round."""
+        """Similarities, or negated distances."""
         points = self._client.query_points(
             self._name,
             query=vector.tolist(),
@@ -538,7 +538,7 @@ class ExistingQdrant(ExistingIndex):
         return Hits([self._name_of(point) for point in points], [self._sign * float(point.score) for point in points])
 
     def blocks(self, size: int = BLOCK) -> Iterator[tuple[list[str], Vectors]]:
-        """In the order of the points' ids."""
+        """In order of point id."""
         start: Any = None
         while True:
             points, start = self._client.scroll(self._name, limit=size, offset=start, with_vectors=True)
@@ -549,7 +549,7 @@ class ExistingQdrant(ExistingIndex):
                 return
 
     def close(self) -> None:
-        """The connection, or the lock on the folder."""
+        """Close the connection, or release the folder's lock."""
         self._client.close()
 
     def _name_of(self, point: Any) -> str:

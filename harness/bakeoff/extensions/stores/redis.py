@@ -25,9 +25,9 @@ PATIENCE = 60_000  # milliseconds: Redis breaks off after half a second by defau
 
 
 class Redis(Store):
-    """Needs a server with the search module. Under a filter Redis compares with what passes.
+    """Needs a server with the search module. Under a filter Redis scans the documents that pass.
 
-    Keys and conditions go in as letters and digits made from them, since a filter gives signs meanings of their own.
+    Keys and conditions are encoded as letters and digits, since punctuation has a meaning in filters.
     A search may take a minute; by default Redis stops after half a second and answers what it has.
     """
 
@@ -46,7 +46,7 @@ class Redis(Store):
         dimensions: int,
         folder: Path,
         url: Url = "",
-        index: Annotated[Literal["HNSW", "FLAT"], "FLAT compares with every document"] = "HNSW",
+        index: Annotated[Literal["HNSW", "FLAT"], "FLAT is exact"] = "HNSW",
         m: M = 16,
         ef_construction: EfConstruction = 128,
         ef: Ef = 64,
@@ -69,7 +69,7 @@ class Redis(Store):
 
     @classmethod
     def needs(cls, **options: Any) -> Needs:
-        """A server, which the line-up or the environment names."""
+        """A server named by the line-up or the environment."""
         basic = super().needs(**options)
         return basic if options.get("url") else replace(basic, server=URL)
 
@@ -84,11 +84,11 @@ class Redis(Store):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Exact when flat."""
+        """Exact with FLAT."""
         return Capabilities(exact=self.index == "FLAT", filters=True, persistent=True, updates=True, in_process=False)
 
     def tunings(self) -> Grid:
-        """The graph's, where there is one."""
+        """The graph's parameters, if there is a graph."""
         return {"ef": CANDIDATES} if self.index == "HNSW" else {}
 
     def _key(self, item: str) -> str:
@@ -124,11 +124,11 @@ class Redis(Store):
         return Hits([row[b"id"].decode() for row in rows], [1.0 - float(row[b"distance"]) for row in rows])
 
     def count(self) -> int:
-        """The documents that the index has taken."""
+        """The number of indexed documents."""
         return int(self._fact(b"num_docs"))
 
     def size_bytes(self) -> int:
-        """The index in the server's memory; the documents with their vectors are beside it."""
+        """The index in the server's memory, without the documents."""
         return round(float(self._fact(b"vector_index_sz_mb")) * 2**20)
 
     def _fact(self, name: bytes) -> bytes:
@@ -143,15 +143,15 @@ class Redis(Store):
         return SizeModel(4 * self.dimensions, 0, "n · 4d")
 
     def processes(self) -> list[int]:
-        """The server, if it runs on this machine."""
+        """The server's process, if it runs on this machine."""
         return listeners(self._url)
 
     def close(self) -> None:
-        """Ends the connections; the client makes new ones if it is asked again."""
+        """Close the connections."""
         self._client.close()
 
     def discard(self) -> None:
-        """The server forgets the index and its documents."""
+        """Drop the index and its documents."""
         with self._failures_as_unavailable():
             if self._name.encode() in self._client.execute_command("FT._LIST"):
                 self._client.execute_command("FT.DROPINDEX", self._name, "DD")

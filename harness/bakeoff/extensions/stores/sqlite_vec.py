@@ -1,4 +1,4 @@
-"""sqlite-vec: exact search inside SQLite, by apsw, as Python's own sqlite3 may refuse extensions."""
+"""sqlite-vec: exact search in SQLite, through apsw since Python's sqlite3 may not load extensions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COLUMNS: dict[Precision, str] = {"int8": "int8", "binary": "bit"}
 
 
 class SqliteVec(Store):
-    """One file, every vector compared with. Filters become a set of rows before the search.
+    """One file and an exact scan. Filters select rows before the search.
 
     `type` is that of the column: "float", "int8" (the query becomes bytes too) or "bit" (Hamming distance).
     """
@@ -45,13 +45,13 @@ class SqliteVec(Store):
         *,
         dimensions: int,
         folder: Path,
-        type: Annotated[Literal["float", "int8", "bit"], "the column: 32 bits a number, 8, or signs"] = "float",
+        type: Annotated[Literal["float", "int8", "bit"], "column type: 32-bit floats, int8, or sign bits"] = "float",
     ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
         if type not in TYPES:
             raise InputError(f"sqlite_vec has no type {type!r}", remedy=nearest(type, list(TYPES)))
         self.type = type
-        size = 8 * math.ceil(dimensions / 8) if type == "bit" else dimensions  # bits come in whole bytes
+        size = 8 * math.ceil(dimensions / 8) if type == "bit" else dimensions  # bits are packed into whole bytes
         metric = "" if type == "bit" else " distance_metric=cosine"
         self._local = threading.local()
         self._open: list[Any] = []
@@ -67,12 +67,12 @@ class SqliteVec(Store):
 
     @classmethod
     def quantise(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """By the column's type."""
+        """Through the column's type."""
         return {**options, "type": COLUMNS[precision]}
 
     @property
     def capabilities(self) -> Capabilities:
-        """Bytes and bits are compared with everything, but are not the vectors that were given."""
+        """Exact for floats only, since int8 and bits are rounded."""
         exact = self.type == "float"
         return Capabilities(exact=exact, filters=True, persistent=True, updates=True, in_process=True)
 
@@ -89,12 +89,12 @@ class SqliteVec(Store):
 
     @property
     def _value(self) -> str:
-        """How SQL reads a vector of this type from bytes."""
+        """The SQL expression that reads a vector of this type."""
         return "?" if self.type == "float" else f"vec_{self.type}(?)"
 
     @property
     def _connection(self) -> Any:
-        """One for each thread: they read at the same time."""
+        """One connection per thread, for parallel reads."""
         if not hasattr(self._local, "connection"):
             import apsw
             import sqlite_vec
@@ -109,7 +109,7 @@ class SqliteVec(Store):
         return self._local.connection
 
     def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
-        """vec0 knows no upsert: what is there goes first, in the same transaction."""
+        """vec0 has no upsert, so existing rows are deleted in the same transaction."""
         with self._connection as connection:
             self._forget(connection, list(ids))
             first = next(connection.execute("select coalesce(max(number), 0) + 1 from documents"))[0]
@@ -137,7 +137,7 @@ class SqliteVec(Store):
             connection.executemany(f"delete from {table} where {key} = ?", ((number,) for number in known))
 
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
-        """Distances are 1 − cosine; between bits, how many differ."""
+        """Distances are 1 − cosine, or the Hamming distance of bits."""
         passing, values = _passing(filters)
         if k <= MOST:
             limit = f" and rowid in ({passing})" if passing else ""
@@ -164,7 +164,7 @@ class SqliteVec(Store):
         return Hits([row[0] for row in rows], [1.0 - row[1] for row in rows])
 
     def count(self) -> int:
-        """The vectors that can be searched."""
+        """The number of searchable vectors."""
         return int(next(self._connection.execute("select count(*) from vectors"))[0])
 
     def on_disk(self) -> bool:
@@ -172,23 +172,23 @@ class SqliteVec(Store):
         return True
 
     def size_bytes(self) -> int:
-        """The file, with the log written into it."""
+        """The size of the file after a checkpoint."""
         self._connection.execute("pragma wal_checkpoint(truncate)")
         return super().size_bytes() or 0
 
     def size_model(self) -> SizeModel:
-        """The vectors and nothing else."""
+        """The vectors alone."""
         return SizeModel(TYPES[self.type] * self.dimensions, 0, f"n · {TYPES[self.type]:g}d")
 
     def close(self) -> None:
-        """All threads' connections."""
+        """Close all threads' connections."""
         for connection in self._open:
             connection.close()
         self._open.clear()
 
 
 def _passing(filters: Sequence[Condition]) -> tuple[str, list[str]]:
-    """The rows that meet all conditions, as SQL with its values."""
+    """SQL and values for the rows that meet all conditions."""
     wanted = [condition.tokens() for condition in filters]
     parts = [f"select number from tokens where token in ({', '.join('?' * len(allowed))})" for allowed in wanted]
     return " intersect ".join(parts), [token for allowed in wanted for token in allowed]
@@ -225,11 +225,11 @@ class ExistingSqliteVec(ExistingIndex):
 
     @classmethod
     def default_id(cls) -> str:
-        """vec0 has always that one."""
+        """vec0 tables always have rowid."""
         return "rowid"
 
     def search(self, vector: Vectors, k: int) -> Hits:
-        """By the table's own distance, as an application asks."""
+        """Search by the table's own distance, as an application would."""
         nearest = (
             f"select rowid as number, distance{self._own} from {_quote(self._table)}"
             f" where {_quote(self.vector)} match ? and k = {min(int(k), MOST)}"
@@ -265,7 +265,7 @@ class ExistingSqliteVec(ExistingIndex):
         return list(self._connection.execute(query, values))
 
     def _vector_columns(self) -> dict[str, str]:
-        """Each vector column with its metric: L2 unless the table's definition names another."""
+        """Each vector column and its metric, L2 by default."""
         text = self._rows("select sql from sqlite_master where name = ?", (self._table,))[0][0]
         found = re.findall(
             r"[(,]\s*[\"\[`]?(\w+)[\"\]`]?\s+(?:float|int8|bit)\s*\[\s*\d+\s*\]([^,)]*)", text, flags=re.IGNORECASE

@@ -1,4 +1,4 @@
-"""Typesense, a search server, by its URL: an HNSW index, held in the server's memory."""
+"""Typesense, a search server by URL, with an in-memory HNSW index."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from bakeoff.search.stores.shared_options import Ef, Url
 
 URL, KEY = "TYPESENSE_URL", "TYPESENSE_API_KEY"
 STEP = 1000  # documents in one request
-PAGE = 250  # Typesense answers no more at a time
-EXACT = 10_000  # as many as pass a filter are compared one by one
-LINKS = 16  # hnswlib's default, which Typesense keeps
+PAGE = 250  # Typesense's largest page
+EXACT = 10_000  # up to this many documents that pass a filter are scanned
+LINKS = 16  # hnswlib's default, which Typesense uses
 
 
 class Typesense(Store):
     """Needs a server; its key is TYPESENSE_API_KEY in the environment.
 
-    Typesense takes texts apart and drops signs: ids and conditions go in as letters and digits made from them.
+    Typesense tokenises texts and drops punctuation, so ids and conditions are encoded as letters and digits.
     """
 
     name = "typesense"
@@ -58,7 +58,7 @@ class Typesense(Store):
 
     @classmethod
     def needs(cls, **options: Any) -> Needs:
-        """A server, which the line-up or the environment names."""
+        """A server named by the line-up or the environment."""
         basic = super().needs(**options)
         return basic if options.get("url") else replace(basic, server=URL)
 
@@ -74,7 +74,7 @@ class Typesense(Store):
         ]
 
     def _ask(self, method: str, path: str, **how: Any) -> bytes:
-        """What the server answers; a refusal costs the row, with the server's own words."""
+        """Send a request. An error response raises an error with the server's own message."""
         response = self._client.request(method, path, **how)
         if response.is_error:
             raise Unavailable(f"typesense: {response.status_code}: {response.text[:200]}")
@@ -110,9 +110,9 @@ class Typesense(Store):
             )
 
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
-        """Page by page, since one has room for few; under a filter that few pass, all of these are compared.
+        """Read page by page, since pages are small. Under a selective filter, the documents that pass are scanned.
 
-        The graph's candidates are as many as are asked for: a search asks for `ef` and reads k.
+        The graph considers as many candidates as are requested, so a search requests `ef` and reads k.
         """
         numbers = ",".join(map(repr, vector.tolist()))
         passing = " && ".join(f"tokens:=[{','.join(marks(condition.tokens()))}]" for condition in filters)
@@ -139,7 +139,7 @@ class Typesense(Store):
         return Hits(ids[:k], scores[:k])
 
     def count(self) -> int:
-        """What the server says of the collection."""
+        """The server's own count."""
         return int(msgspec.json.decode(self._ask("GET", f"/collections/{self._name}"))["num_documents"])
 
     def size_bytes(self) -> None:
@@ -150,15 +150,15 @@ class Typesense(Store):
         return graph_bytes(self.dimensions, LINKS)
 
     def processes(self) -> list[int]:
-        """The server, if it runs on this machine."""
+        """The server's process, if it runs on this machine."""
         return listeners(self._url)
 
     def close(self) -> None:
-        """Ends the connections."""
+        """Close the connections."""
         self._client.close()
 
     def discard(self) -> None:
-        """The server forgets the collection."""
+        """Drop the collection."""
         if not self._client.is_closed:
             self._ask("DELETE", f"/collections/{self._name}")
             note_dropped(self.folder)

@@ -1,4 +1,4 @@
-"""USearch in this process: one HNSW graph, with vectors in 32, 16, 8 bits or one."""
+"""USearch in this process: an HNSW graph, with 32, 16, 8 or 1 bits per number."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ TYPES: dict[Precision, str] = {"int8": "i8", "binary": "b1"}
 
 
 class USearch(NumberedStore):
-    """Built by one thread, so that building it again gives the same graph.
+    """Built by one thread, so that a rebuild gives the same graph.
 
-    It would make bytes of a unit vector as 127 times its values, which leaves most of the 256 unused: ours use all.
+    Its own int8 codes are 127 times a unit vector's values, which leaves most of the range unused. Ours use all of it.
     """
 
     name = "usearch"
@@ -44,7 +44,7 @@ class USearch(NumberedStore):
         folder: Path,
         connectivity: M = 16,
         ef_construction: EfConstruction = 128,
-        dtype: Annotated[Literal["f32", "f16", "bf16", "i8", "b1"], "number type that vectors are stored in"] = "f32",
+        dtype: Annotated[Literal["f32", "f16", "bf16", "i8", "b1"], "number type of the stored vectors"] = "f32",
         ef: Ef = 64,
     ) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
@@ -53,7 +53,7 @@ class USearch(NumberedStore):
         self.connectivity, self.ef = connectivity, ef
         self.dtype = dtype
         self._index = Index(
-            ndim=8 * math.ceil(dimensions / 8) if dtype == "b1" else dimensions,  # bits come in whole bytes
+            ndim=8 * math.ceil(dimensions / 8) if dtype == "b1" else dimensions,  # bits are packed into whole bytes
             metric="hamming" if dtype == "b1" else "cos",
             dtype=dtype,
             connectivity=connectivity,
@@ -66,7 +66,7 @@ class USearch(NumberedStore):
 
     @classmethod
     def quantise(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """By its type of numbers."""
+        """Through `dtype`."""
         return {**options, "dtype": TYPES[precision]}
 
     def _encode(self, vectors: Vectors) -> NDArray[Any]:
@@ -91,11 +91,11 @@ class USearch(NumberedStore):
             self._index.remove(labels.astype(np.uint64), threads=1)
 
     def count(self) -> int:
-        """Without what was removed."""
+        """Vectors that were not removed."""
         return len(self._index)
 
     def _nearest(self, vector: Vectors, k: int) -> Neighbours:
-        """A graph with holes may find fewer than there are; then all are compared."""
+        """Fall back to a full scan if the graph, after deletions, finds fewer than k."""
         k = min(k, len(self._ids))
         matches = self._index.search(self._encode(vector), k, threads=1)
         if len(matches.keys) < k:
@@ -121,9 +121,9 @@ class USearch(NumberedStore):
         self._index.save(str(file))
 
     def size_bytes(self) -> int:
-        """The index as it would be written."""
+        """The size of the index file."""
         return int(self._index.serialized_length)
 
     def size_model(self) -> SizeModel:
-        """A graph with its vectors."""
+        """The graph and its vectors."""
         return graph_bytes(self.dimensions, self.connectivity, vector_bytes=BYTES[self.dtype] * self.dimensions)

@@ -1,4 +1,4 @@
-"""Vectors without a run: from and to files of other tools, and documents embedded shard by shard."""
+"""Vectors without a run: import, export, and embedding shard by shard."""
 
 from bakeoff.core.extensions import Command
 

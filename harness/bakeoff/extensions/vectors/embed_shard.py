@@ -1,4 +1,4 @@
-"""One shard of a line-up's vectors, by a job that knows nothing of the others."""
+"""Embed one shard of a line-up's corpus, independently of other jobs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from bakeoff.systems.embedding import EmbeddingRow, count_timed_alone
 from bakeoff.systems.failures import adapter_work, reason_of
 from bakeoff.tasks.kinds import load_kind
 
-WINDOW = 64  # batches that are looked up at once
+WINDOW = 64  # batches per cache lookup
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """What a job did for one embedding, or why it did not."""
+    """The outcome of one embedding, or why it failed."""
 
     labels: tuple[str, ...]
     texts: int = 0
@@ -46,9 +46,9 @@ def embed_shard(
     queries: bool = False,
     saved: Callable[[Space], None] = lambda _space: None,
 ) -> list[Embedded]:
-    """Embeds this shard's share of every contender's documents into the cache; what is there is not asked for again.
+    """Embed this shard of every contender's documents into the cache. Cached texts are not sent again.
 
-    `saved` is called with the space whenever a part of it is on disk.
+    `saved` is called with the space after each part is written to disk.
     """
     with showing(settings.progress):
         return _embed_shard(lineup, shard, settings, queries=queries, saved=saved)
@@ -69,7 +69,7 @@ def _embed_shard(
             labels = tuple(contender.label for contender in contenders)
             try:
                 done.append(_embed_row(contenders[0], labels, embeddings, shard, queries=queries, saved=saved))
-            except Exception as error:  # one that fails costs its own vectors only
+            except Exception as error:  # a failure affects only this embedding
                 done.append(Embedded(labels, failed=reason_of(error)))
     finally:
         embeddings.close()
@@ -89,7 +89,7 @@ def _embed_row(
         raise Unavailable(reason)
     embedder = embeddings.embedder(contender)
     if embedder.provider.by_id:
-        return Embedded(labels)  # they are in a file already
+        return Embedded(labels)  # its vectors are already in a file
     texts = ChunkTexts(embeddings.index(contender).chunks)
     with adapter_work():
         embedder.fit(texts)
@@ -106,7 +106,7 @@ def _embed_row(
 
 
 def _query_batches(embedder: Embedder, task: Task) -> Iterator[list[str]]:
-    """As a run asks: the first ones alone, since they are timed, the others in batches."""
+    """As in a run: the first queries one by one, since they are timed, the others in batches."""
     texts = list(dict.fromkeys(query.text for query in task.queries if not query.item))
     timed = count_timed_alone(embedder)
     yield from ([text] for text in texts[:timed])
@@ -123,7 +123,7 @@ def _fill(
     settings: Settings,
     saved: Callable[[Space], None],
 ) -> None:
-    """Goes through all batches twice, to count them and to take this shard's: they may be too many for memory."""
+    """Iterate twice, to count the batches and to take this shard's, since they may not fit in memory."""
     space = embedder.space(role)
     assert space is not None
     counted = track(f"{embedder.provider.card.name}: {role.value} texts to count", texts, batches())

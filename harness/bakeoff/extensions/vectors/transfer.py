@@ -1,4 +1,4 @@
-"""A contender's vectors from the cache to a file and from a file to the cache, so that none is paid for twice."""
+"""Export cached vectors to a file and import them, so that no vector is paid for twice."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from bakeoff.systems.embedding import EmbeddingRow
 from bakeoff.tasks.kinds import load_kind
 
 ROWS = 8_192  # texts or vectors in memory at once
-SAME = 0.99  # cosine below which a vector can't be of the same model and text as the cached one
+SAME = 0.99  # a lower cosine to the cached vector means another model or text
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What one contender embeds in one role: ids and texts in their order, and the space that keeps their vectors."""
+    """One contender's texts in one role, in order, with the cache space of their vectors."""
 
     contender: EmbeddingRow
     role: Role
@@ -38,7 +38,7 @@ class Texts:
     space: Space
 
     def keys(self) -> Keys:
-        """All hashes; the texts themselves are read in parts."""
+        """The keys of all texts, which are read block by block."""
         keys, first = np.empty((len(self.texts), 2), dtype=np.uint64), 0
         with steps("texts to hash", len(keys)) as advance:
             for block in in_blocks(self.texts, ROWS):
@@ -50,7 +50,7 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class ImportedVectors:
-    """What an import did: vectors that are new in the cache, those that were there, texts without one in the file."""
+    """An import's counts: vectors written, vectors already cached, texts without a vector in the file."""
 
     written: int
     present: int
@@ -58,7 +58,7 @@ class ImportedVectors:
 
 
 def one_embedding(lineup: Lineup, name: str | None) -> EmbeddingRow:
-    """The contender that was named, or the only one that embeds; rows that share their vectors are one."""
+    """The named contender, or the only one that embeds. Rows that share vectors count as one."""
     named = lineup.narrow([name]).contenders if name else lineup.contenders
     embedding = [contender for contender in named if isinstance(contender, EmbeddingRow)]
     distinct = {contender.shares: contender for contender in reversed(embedding)}
@@ -72,7 +72,7 @@ def one_embedding(lineup: Lineup, name: str | None) -> EmbeddingRow:
 
 @contextmanager
 def texts_of(lineup: Lineup, contender: EmbeddingRow, role: Role, settings: Settings) -> Iterator[Texts]:
-    """The texts of a contender and their space. Asks no provider for anything."""
+    """A contender's texts and their cache space. Sends no requests."""
     task = load_kind(lineup.task, lineup.folder, lineup.overrides).task()
     embeddings = Embeddings(task, 1, settings, lineup.folder)
     try:
@@ -98,7 +98,7 @@ def texts_of(lineup: Lineup, contender: EmbeddingRow, role: Role, settings: Sett
 
 
 def export_vectors(texts: Texts, file: VectorFile) -> int:
-    """Writes every vector as the provider gave it; what the cache lacks is an error, since exporting never pays."""
+    """Write every vector as the provider returned it. A missing vector is an error; nothing is embedded."""
     space, keys = texts.space, texts.keys()
     places = np.empty(len(keys), dtype=np.int64)
     for first in range(0, len(keys), ROWS):
@@ -125,7 +125,7 @@ def export_vectors(texts: Texts, file: VectorFile) -> int:
 def import_vectors(
     texts: Texts, file: VectorFile, *, partial: bool = False, trust_ids: bool = False
 ) -> ImportedVectors:
-    """Checks everything first, then writes: a file that is wrong anywhere leaves the cache as it was."""
+    """Check the whole file before writing, so that a bad file leaves the cache unchanged."""
     contents, keys = file.contents(), texts.keys()
     _check_identity(contents, texts, file)
     chunk_of, lacking = _match(contents, texts, keys, file, partial=partial, trust_ids=trust_ids)
@@ -147,7 +147,7 @@ def import_vectors(
 
 
 def _check_identity(contents: FileContents, texts: Texts, file: VectorFile) -> None:
-    """A file that says what made it must say the same as the contender; every file must have its dimensions."""
+    """Refuse a file of another model or other dimensions."""
     space = texts.space
     if contents.identity is not None and dict(contents.identity) != space.identity:
         keys = sorted(contents.identity.keys() | space.identity.keys())
@@ -169,7 +169,7 @@ def _check_identity(contents: FileContents, texts: Texts, file: VectorFile) -> N
 def _match(
     contents: FileContents, texts: Texts, keys: Keys, file: VectorFile, *, partial: bool, trust_ids: bool
 ) -> tuple[NDArray[np.int64], int]:
-    """For each row of the file which text it is, −1 for none; and how many texts have no row."""
+    """Match rows to texts (−1 for none), and count the texts without a row."""
     if IdRows(contents.ids).has_repeats():
         raise _repetition_error(contents.ids, file)
     chunk_of, known = np.full(len(contents.ids), -1, dtype=np.int64), IdRows(texts.ids)
@@ -210,7 +210,7 @@ def _repetition_error(ids: Sequence[str], file: VectorFile) -> InputError:
 def _check_texts(
     contents: FileContents, keys: Keys, chunk_of: NDArray[np.int64], file: VectorFile, *, partial: bool
 ) -> None:
-    """A vector of another text is an error, or left out where only what is shared is wanted."""
+    """A vector of a changed text is an error, or skipped with --partial."""
     assert contents.keys is not None
     differs = np.zeros(len(chunk_of), dtype=bool)
     for first in range(0, len(chunk_of), ROWS):
@@ -228,7 +228,7 @@ def _check_texts(
 
 
 def _check_vectors(texts: Texts, keys: Keys, chunk_of: NDArray[np.int64], file: VectorFile) -> int:
-    """Finite, not zero, as many as ids, and like those that are cached; how many of them are."""
+    """Check that vectors are finite, nonzero, one per id, and consistent with the cache. Count the cached ones."""
     present, count, space = 0, 0, texts.space
     for first, vectors in _number_blocks(file, "vectors checked", len(chunk_of)):
         count += len(vectors)

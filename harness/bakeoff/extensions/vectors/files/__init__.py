@@ -1,4 +1,4 @@
-"""Files of vectors that other tools read and write: rows of ids, text hashes, tokens and vectors, out and in.
+"""Vector files of other tools: rows of ids, text hashes, tokens and vectors.
 
 A format is a class here and one line below, by its suffix.
 """
@@ -29,7 +29,7 @@ COLUMNS = (ID, TEXT, TEXT_HASH, TOKENS, VECTOR)
 
 
 class VectorBlock(NamedTuple):
-    """Consecutive rows on their way into a file."""
+    """Consecutive rows to write."""
 
     ids: list[str]
     keys: Keys
@@ -39,7 +39,7 @@ class VectorBlock(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FileContents:
-    """What a file says of its rows besides the vectors; None where it says nothing."""
+    """A file's contents except the vectors. Missing columns are None."""
 
     ids: Sequence[str]
     dimensions: int
@@ -67,25 +67,25 @@ class VectorFile(Plugin, ABC):
 
     @abstractmethod
     def vectors(self) -> Iterator[Vectors]:
-        """All rows in the file's order, some thousands at a time, as float32."""
+        """All vectors in file order as float32, in blocks of some thousands."""
 
     @abstractmethod
     def write(self, identity: Identity, dimensions: int, blocks: Iterable[VectorBlock], rows: int) -> None:
-        """A new file, whole or not at all."""
+        """Write a new file atomically."""
 
     def wrong(self, problem: str, row: int | None = None, remedy: str = "") -> InputError:
-        """An error at a row of this file, counted from 1."""
+        """An error at a row of this file. Rows count from 1."""
         return InputError(problem, file=self.path, place="" if row is None else f"row {row + 1}", remedy=remedy)
 
 
 def hex_of(keys: Keys) -> list[str]:
-    """Hashes as text."""
+    """Hashes as hexadecimal text."""
     raw = keys.astype("<u8").tobytes()
     return [raw[at : at + KEY_BYTES].hex() for at in range(0, len(raw), KEY_BYTES)]
 
 
 def keys_from_hex(file: VectorFile, hashes: Iterable[str | None], first: int = 0) -> Keys:
-    """Hashes as they were written, from row `first` on; what is none is named by its row."""
+    """Parse hashes. An invalid one raises an error that names its row."""
     parts = []
     for row, text in enumerate(hashes, start=first):
         try:
@@ -99,7 +99,7 @@ def keys_from_hex(file: VectorFile, hashes: Iterable[str | None], first: int = 0
 
 
 def as_float32(file: VectorFile, vectors: np.ndarray, first: int) -> Vectors:
-    """Numbers as they are kept. Values beyond float32 would become infinite, and are named by their row."""
+    """Convert to float32. A value beyond its range raises an error that names its row."""
     if vectors.dtype == np.float32:
         return np.asarray(vectors)
     with np.errstate(over="ignore"):
@@ -111,7 +111,7 @@ def as_float32(file: VectorFile, vectors: np.ndarray, first: int) -> Vectors:
 
 
 class PackedIds(LazySequence[str]):
-    """A list of ids without an object for each: its bytes and 8 more. What is asked for is made anew."""
+    """A compact list of ids: the bytes of each plus 8. Strings are made on access."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._bytes = bytearray()
@@ -119,7 +119,7 @@ class PackedIds(LazySequence[str]):
         self.extend(names)
 
     def extend(self, names: Iterable[str]) -> None:
-        """Further ones, best some thousands at a time."""
+        """Append ids, best in blocks of some thousands."""
         encoded = [name.encode("utf-8", "surrogatepass") for name in names]
         self._ends.extend(islice(accumulate(map(len, encoded), initial=len(self._bytes)), 1, None))
         self._bytes += b"".join(encoded)
@@ -146,7 +146,7 @@ VECTOR_FILES: Registry[VectorFile] = Registry("format of vectors", "bakeoff.vect
 
 
 def vector_file(path: Path, columns: dict[str, str] | None = None) -> VectorFile:
-    """The file as its suffix says; a library that it needs and that is missing is named."""
+    """The file for this suffix. A missing library raises an error that names it."""
     suffix = path.suffix.removeprefix(".")
     if suffix not in VECTOR_FILES.names():
         known = ", ".join(f".{name}" for name in VECTOR_FILES.names())

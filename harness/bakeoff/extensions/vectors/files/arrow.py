@@ -1,4 +1,4 @@
-"""Rows of vectors as Arrow tables, in Parquet files and Lance data sets."""
+"""Vectors in Parquet files and Lance data sets, read as Arrow tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ IDENTITY = b"bakeoff.identity"
 
 
 def schema(identity: Identity, dimensions: int) -> Any:
-    """The columns of our own files; the identity is in the schema's metadata."""
+    """The schema of our own files. Its metadata holds the identity."""
     import pyarrow as pa
 
     columns = [
@@ -47,7 +47,7 @@ def schema(identity: Identity, dimensions: int) -> Any:
 
 
 def tables(blocks: Iterable[VectorBlock], shape: Any) -> Iterator[Any]:
-    """Blocks as record batches of that shape."""
+    """Blocks as record batches of this schema."""
     import pyarrow as pa
 
     for block in blocks:
@@ -58,7 +58,7 @@ def tables(blocks: Iterable[VectorBlock], shape: Any) -> Iterator[Any]:
 
 
 class ArrowFile(VectorFile):
-    """A file whose rows come as Arrow record batches; a subclass says how it is opened."""
+    """A file of Arrow record batches. Subclasses define how to open it."""
 
     modules: ClassVar[tuple[str, ...]] = ("pyarrow",)
 
@@ -72,7 +72,7 @@ class ArrowFile(VectorFile):
         raise NotImplementedError
 
     def contents(self) -> FileContents:
-        """Ids, and the hash or the text of each row where there is one."""
+        """Ids, and each row's hash or text if present."""
         try:
             return self._contents()
         except UnicodeDecodeError as error:
@@ -112,7 +112,7 @@ class ArrowFile(VectorFile):
         )
 
     def _find_hash_column(self, wanted: list[str]) -> str | None:
-        """The column that says which text a row is of: its hash, or else itself."""
+        """The column that identifies a row's text: its hash, else the text itself."""
         return next((name for name in (TEXT_HASH, TEXT) if self.columns[name] in wanted), None)
 
     def _keys(self, batch: Any, hashed: str, first: int) -> Keys:
@@ -130,7 +130,7 @@ class ArrowFile(VectorFile):
             raise self.wrong(f"has a damaged identity in its metadata ({error})") from None
 
     def vectors(self) -> Iterator[Vectors]:
-        """Lists of any width of float, all of one length."""
+        """Lists of floats, all of one length."""
         first, width = 0, self._dimensions()
         for batch in self._batches([self.columns[VECTOR]]):
             column = batch.column(0)
@@ -172,7 +172,7 @@ _ROWS = 8_192  # in memory at once
 
 
 class Lance(ArrowFile):
-    """Columns id, text_hash, tokens and vector; others are left alone."""
+    """Columns id, text_hash, tokens and vector. Others are ignored."""
 
     name = "lance"
     extra = "lancedb"
@@ -210,7 +210,7 @@ class Lance(ArrowFile):
             raise self.wrong(f"is damaged ({_first_line(error)})") from None
 
     def write(self, identity: Identity, dimensions: int, blocks: Iterable[VectorBlock], rows: int) -> None:  # noqa: ARG002
-        """Written under another name first: a folder that is there is replaced by a whole one."""
+        """Write under a temporary name, then replace an existing folder."""
         import lancedb
         import pyarrow as pa
 
@@ -237,7 +237,7 @@ _ROWS, _BYTES = 8_192, 1 << 20  # in memory at once; left to itself, pyarrow hol
 
 
 class Parquet(ArrowFile):
-    """Columns id, text_hash, tokens and vector; others are left alone."""
+    """Columns id, text_hash, tokens and vector. Others are ignored."""
 
     name = "parquet"
     extra = "parquet"
@@ -268,7 +268,7 @@ class Parquet(ArrowFile):
             raise self.wrong(f"is damaged ({error})") from None
 
     def write(self, identity: Identity, dimensions: int, blocks: Iterable[VectorBlock], rows: int) -> None:  # noqa: ARG002
-        """Not compressed: vectors are noise to a compressor."""
+        """Write without compression, since vectors do not compress."""
         import pyarrow.parquet as pq
 
         shape = schema(identity, dimensions)

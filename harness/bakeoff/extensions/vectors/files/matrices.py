@@ -1,4 +1,4 @@
-"""Files of bare vectors, a NumPy matrix or a FAISS index: ids are beside them in `NAME.ids.jsonl`, a line per row."""
+"""Files of bare vectors (NumPy or FAISS). The ids are in `NAME.ids.jsonl`, one line per row."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _AT_ONCE = 8_192  # lines that are objects at the same time
 
 
 class _Line(msgspec.Struct, omit_defaults=True):
-    """A row, or (before the first) the identity that all rows share."""
+    """One row. The first line may hold the identity of all rows."""
 
     id: str | int | None = None
     text_hash: str | None = None
@@ -46,7 +46,7 @@ def sidecar_of(path: Path) -> Path:
 
 
 def lines(identity: Identity, block: VectorBlock | None) -> bytes:
-    """The identity's line, or those of a block."""
+    """The identity's line, or the lines of a block."""
     if block is None:
         return msgspec.json.encode(_Line(identity=dict(identity))) + b"\n"
     rows = zip(block.ids, hex_of(block.keys), block.tokens.tolist(), strict=True)
@@ -54,7 +54,7 @@ def lines(identity: Identity, block: VectorBlock | None) -> bytes:
 
 
 def read_sidecar(file: VectorFile, rows: int, dimensions: int) -> FileContents:
-    """Ids with hashes or texts, as many as there are vectors; a line may be an id alone."""
+    """Read the ids with hashes or texts. There must be one per vector; a line may be an id alone."""
     path = sidecar_of(file.path)
     if not path.is_file():
         raise InputError(
@@ -84,7 +84,7 @@ def read_sidecar(file: VectorFile, rows: int, dimensions: int) -> FileContents:
 
 
 class _Rows:
-    """What the lines say, in arrays; hashes and texts count only where every line has them."""
+    """The lines as arrays. Hashes and texts count only if every line has them."""
 
     def __init__(self, file: VectorFile) -> None:
         self.ids, self.tokens = PackedIds(), bytearray()
@@ -94,7 +94,7 @@ class _Rows:
         self._wrong: InputError | None = None  # a hash that is none
 
     def add(self, block: list[_Line]) -> None:
-        """The next lines."""
+        """Append lines."""
         if self._hashed is not None and self._wrong is None:
             hashes = [entry.text_hash for entry in block if entry.text_hash is not None]
             try:
@@ -111,7 +111,7 @@ class _Rows:
         self.ids.extend(str(entry.id) for entry in block)
 
     def keys(self) -> Keys | None:
-        """Of the hashes, or else of the texts."""
+        """Keys from the hashes, else from the texts."""
         if self._hashed is not None and self._wrong is not None:
             raise self._wrong
         raw = self._hashed if self._hashed is not None else self._texts
@@ -119,7 +119,7 @@ class _Rows:
 
 
 def write_sidecar(part: Path, identity: Identity, blocks: Iterable[VectorBlock]) -> Iterable[VectorBlock]:
-    """Passes the blocks on, and writes their lines on the way."""
+    """Pass the blocks on while writing their lines."""
     with part.open("wb") as out:
         out.write(lines(identity, None))
         for block in blocks:
@@ -142,18 +142,18 @@ class Npy(VectorFile):
         return matrix
 
     def contents(self) -> FileContents:
-        """From the file beside it."""
+        """Read from the sidecar."""
         matrix = self._matrix()
         return read_sidecar(self, *matrix.shape)
 
     def vectors(self) -> Iterator[Vectors]:
-        """Part by part."""
+        """Read block by block."""
         matrix = self._matrix()
         for first in range(0, len(matrix), _ROWS):
             yield as_float32(self, np.asarray(matrix[first : first + _ROWS]), first)
 
     def write(self, identity: Identity, dimensions: int, blocks: Iterable[VectorBlock], rows: int) -> None:
-        """Both files; the ids get their name last."""
+        """Write both files, and rename the ids last."""
         with replacing(sidecar_of(self.path)) as ids, replacing(self.path) as part:
             matrix = np.lib.format.open_memmap(part, mode="w+", dtype="<f4", shape=(rows, dimensions))
             at = 0
@@ -202,18 +202,18 @@ class FaissFile(VectorFile):
         return index
 
     def contents(self) -> FileContents:
-        """From the file beside it."""
+        """Read from the sidecar."""
         index = self._index()
         return read_sidecar(self, int(index.ntotal), int(index.d))
 
     def vectors(self) -> Iterator[Vectors]:
-        """In the order of their numbers."""
+        """In row order."""
         index = self._index()
         for first in range(0, int(index.ntotal), _ROWS):
             yield np.asarray(index.reconstruct_n(first, min(_ROWS, int(index.ntotal) - first)), dtype=np.float32)
 
     def write(self, identity: Identity, dimensions: int, blocks: Iterable[VectorBlock], rows: int) -> None:
-        """Inner product, flat: the only index that keeps every bit."""
+        """Write a flat inner-product index, the only type that keeps every bit."""
         import faiss
 
         with replacing(sidecar_of(self.path)) as ids, replacing(self.path) as part:

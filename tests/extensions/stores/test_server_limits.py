@@ -84,9 +84,9 @@ def test_a_statement_without_an_answer_is_given_up(tmp_path: Path) -> None:
     pytest.importorskip("pgvector")
     with listening(_greet) as port:
         url = f"postgresql://me@127.0.0.1:{port}/db"
-        with pytest.raises(Unavailable, match="no answer: not complete after 1 s"):
+        with pytest.raises(Unavailable, match=r"\b1 s\b"):
             STORES.create("pgvector", dimensions=3, folder=tmp_path, url=url)
-        with pytest.raises(Exception, match="no answer: not complete after 1 s"):
+        with pytest.raises(Exception, match=r"\b1 s\b"):
             EXISTING.create("pgvector", existing=url)
 
 

@@ -151,4 +151,4 @@ def test_a_label_in_brackets_is_printed_as_it_is(summary: Summary) -> None:
 
 def test_a_help_keeps_its_brackets(tmp_path: Path) -> None:
     shown = bakeoff("queries", "generate", "--help", cwd=tmp_path).stdout
-    assert "A line-up whose [categories] are yours." in " ".join(shown.split())
+    assert "A line-up with your own [categories]." in " ".join(shown.split())

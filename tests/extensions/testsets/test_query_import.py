@@ -149,7 +149,7 @@ def test_a_filter_is_the_querys_own(tmp_path: Path) -> None:
     (tmp_path / "task" / "ground_truth.json").write_text('{"grades": {"a": {"1": 3, "2": 3}, "c": {"3": 3}}}')
     outcome = run(Lineup.read(tmp_path / "bakeoff.toml"))
     assert list(outcome.ran[0].rankings["a"].ids) == ["2", "3"]  # the document of 2023 is not searched
-    says(say(tmp_path, "validate", "task"), "of c:")
+    says(say(tmp_path, "validate", "task"), "(where) of c")
 
 
 def test_a_column_called_where_without_any_object_is_metadata_and_said_to_be(home: Path) -> None:

@@ -42,10 +42,10 @@ from bakeoff.extensions.testsets.commands.pairs_to_grade import (
     pairs_to_grade,
     rankings_for,
 )
-from bakeoff.extensions.testsets.ppi import CorrectedMean
 
 if TYPE_CHECKING:
     from bakeoff.extensions.testsets.label_next import Candidate
+    from bakeoff.extensions.testsets.ppi import CorrectedMean
     from bakeoff.report.grid import Grid
     from bakeoff.tasks.annotations import QueryDocument
     from bakeoff.tasks.task_folder import TaskFolder

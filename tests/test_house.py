@@ -21,7 +21,7 @@ PURE = {"evaluation", "statistics"}
 IMPURE = {"os", "pathlib", "time", "datetime", "socket", "subprocess", "urllib", "shutil", "tempfile", "random"}
 LONGEST = 600  # lines of a module
 MOST_LINES = {"core": 41_600, "all": 62_400}  # `wc -l`; the core is all but bakeoff/extensions
-MOST_MODULES = 406
+MOST_MODULES = 407
 _PLACE = re.compile(r"(bakeoff|bakeoff_providers)(\.\w+)+(:\w+)?")
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from bakeoff_providers.adapter import Adapter
 from bakeoff_providers.errors import EmbeddingFailed
 from bakeoff_providers.needs import Plugin
+from bakeoff_providers.prices import Price as Price
 
 Vectors = npt.NDArray[np.float32]
 TEXT = "{text}"  # placeholder for the text in a prompt
@@ -26,14 +27,6 @@ class Role(StrEnum):
 
     DOCUMENT = "document"
     QUERY = "query"
-
-
-class Price(msgspec.Struct, frozen=True, kw_only=True):
-    """A list price with its date and source."""
-
-    usd_per_million_tokens: float
-    seen: str
-    source: str
 
 
 class ModelCard(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
 
-from bakeoff.plugins import Answer, Build, Prepared, Query, Ready, RunContext, Searcher, System, ordered
+from bakeoff.plugins import Answer, Build, Prepared, Query, Ready, RunContext, Searcher, System, make_ranking
 
 
 class FixedSearcher(Searcher):
@@ -15,7 +15,7 @@ class FixedSearcher(Searcher):
 
     def ask(self, query: Query) -> Answer:
         """The ranking, and the nanoseconds that the search took."""
-        return Answer(ordered((item, -float(place)) for place, item in enumerate(self._ids)), search_ns=1)
+        return Answer(make_ranking((item, -float(place)) for place, item in enumerate(self._ids)), search_ns=1)
 
 
 @dataclass(frozen=True)

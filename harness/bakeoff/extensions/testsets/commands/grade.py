@@ -210,7 +210,7 @@ def correct_(
     lineup: LineupOption = None,
     offline: Offline = False,
 ) -> None:
-    """Score by a model's grades, corrected by people's on a sample."""
+    """Score by a model's grades, corrected by a human sample."""
     from bakeoff.evaluation.measures import Measure
     from bakeoff.extensions.testsets.corrected import correct, grades_by
     from bakeoff.lineup.lineup import Lineup

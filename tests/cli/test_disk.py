@@ -20,6 +20,7 @@ from bakeoff.results.schema import read_summary
 from bakeoff_providers.errors import InputError
 
 from tests.errors import says
+from tests.native_task import native_files, pages, write_lineup
 from tests.terminal import Ended, bakeoff
 from tests.wire import PROXIES, WireServer
 
@@ -148,9 +149,10 @@ def test_a_reranker_is_not_asked_where_its_scores_can_not_be_kept(tmp_path: Path
 def test_sizes_of_a_corpus_that_no_contender_answered_for_are_no_table(tmp_path: Path) -> None:
     with WireServer() as wire:
         options = f'options = {{ base_url = "{wire.base("openai")}" }}\n'
-        (tmp_path / "lineup.toml").write_text(
-            f'task = "wikipedia"\n[[contender]]\nprovider = "openai"\nstore = "faiss"\n{options}'
-        )
+        texts = {1: ("One", "first"), 2: ("Two", "second"), 3: ("Three", "third")}
+        files = native_files(pages(texts), {"q1": "ask"}, {"q1": {"1": 3, "2": 1}})
+        openai = f'[[contender]]\nprovider = "openai"\nstore = "faiss"\n{options}'
+        write_lineup(tmp_path, files, contenders=openai, name="lineup")
         done = _bakeoff_without_home(tmp_path, "corpus-size", "lineup.toml")
         assert wire.embeddings() == []
     assert done.returncode == 1

@@ -96,13 +96,13 @@ def test_a_lead_has_its_size_and_its_interval(tmp_path: Path) -> None:
     assert "free" not in out  # no price is known
 
 
-def test_what_a_task_is_stands_in_the_head_of_every_report(tmp_path: Path) -> None:
+def test_what_a_task_is_stands_in_every_report(tmp_path: Path) -> None:
     about = "A stress test of meaning without words: "
     code, _, err = bakeoff(tmp_path, "run", "wikipedia-paraphrased", "--contender", "bm25", "--no-charts")
     assert code == 0, err
     (result,) = (tmp_path / "results").iterdir()
     page = (result / "evaluation_report.html").read_text(encoding="utf-8")
-    assert page.index("<h1>") < page.index(about) < page.index('id="verdict"')
+    assert about in page
     assert (result / "matrix.md").read_text(encoding="utf-8").splitlines()[2].startswith(about)
     assert bakeoff(tmp_path, "show", "latest", "--full")[1].splitlines()[1].startswith(about)
 

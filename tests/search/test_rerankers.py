@@ -144,7 +144,7 @@ def test_all_runs_of_one_command_share_one_budget(tmp_path: Path, wire: WireServ
     lineup = _lineup(tmp_path, BASE + entry)
     assert run(lineup, settings).not_run == []
     (lost,) = run(lineup, replace(settings, sample_documents=None)).not_run
-    says(failure_words(lost.failure), "$0.01")
+    says(failure_words(lost.failure), "$0.009")
     assert settings.budget is not None
     assert settings.budget.spent <= 0.009
 

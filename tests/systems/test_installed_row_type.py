@@ -22,7 +22,7 @@ MODULE = """
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from bakeoff.core.ranking import ordered
+from bakeoff.core.ranking import make_ranking
 from bakeoff.search.answer import Answer, Searcher
 from bakeoff.systems.base import Build, Prepared, System
 
@@ -32,7 +32,7 @@ class Fixed(Searcher):
         self.ids = ids
 
     def ask(self, query):
-        return Answer(ordered((document, float(-place)) for place, document in enumerate(self.ids)), 1)
+        return Answer(make_ranking((document, float(-place)) for place, document in enumerate(self.ids)), 1)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,8 @@ def restate(result: Result, *, equivalent_within: float | None = None, baseline:
         averaging=result.averaging(int(lineup["seed"])),
         floor=result.floor(before.measure),
         above={label: value for label, value in known.items() if value is not None},
-        category_sizes=Counter(query.category for query in result.detailed.queries.values() if query.category),
+        category_sizes=before.category_sizes
+        or Counter(query.category for query in result.detailed.queries.values() if query.category),
         baseline=match_label(baseline, result.names) if baseline else lineup.get("baseline", ""),
         equivalent_within=equivalent_within or lineup.get("equivalent_within"),
         stop_within=lineup.get("stop_within", STOP_WITHIN),

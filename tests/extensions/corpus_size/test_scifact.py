@@ -12,11 +12,12 @@ from bakeoff.extensions.corpus_size.study import corpus_sizes
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.settings import Settings
 
-WHOLE, DOCUMENTS = 0.686, 5183  # NDCG@10 of bm25 on all of them, as docs/scale.md measures it
+WHOLE, DOCUMENTS = 0.686, 5183  # NDCG@10 of bm25 on all of them, measured on the whole corpus
 SHARE = 0.3
 
 
 @pytest.mark.calibration
+@pytest.mark.skipif("BAKEOFF_DATA" not in os.environ, reason="BAKEOFF_DATA is not set")
 @pytest.mark.parametrize("seed", range(3))
 def test_the_middle_of_an_estimate_flatters_and_its_brackets_hold(tmp_path: Path, seed: int) -> None:
     source = Path(os.environ["BAKEOFF_DATA"]) / "scifact"

@@ -118,7 +118,7 @@ def _store_page(sort: Sort, name: str) -> str:
 def _head(title: str, plugin: Any, facts: Iterable[tuple[str, str]], example: str) -> str:
     rows = "\n".join(f"| {what} | {value} |" for what, value in facts)
     about = "\n\n".join(_paragraphs(plugin))
-    gives = f"What it needs, how a line-up names it, and all its options. {MADE}"
+    gives = f"Requirements, line-up syntax and options. {MADE}"
     return f"# {title}\n\n{gives}\n{about}\n\n| | |\n|---|---|\n{rows}\n\n```toml\n{example}\n```\n"
 
 

@@ -80,7 +80,7 @@ class Lack(str):
     facts: tuple[Missing, ...]
 
     def __new__(cls, *facts: Missing) -> Lack:
-        """With the words of all of them."""
+        """Join the texts of all facts."""
         made = super().__new__(cls, "; ".join(dict.fromkeys(missing.text for missing in facts)))
         made.facts = facts
         return made

@@ -127,7 +127,11 @@ def test_a_kept_time_has_its_date_and_machine_and_decides_nothing(tmp_path: Path
     assert after.kept.machines == [machine_name()]
     assert after.kept.first == after.kept.last  # a day of this run
     summary = summarise(run(lineup, Settings(cache=tmp_path / "vectors")))
-    every = choose(summary.rows, summary.verdict, Limits(p50_ms=1e9)).feasible
+    again = msgspec.structs.replace
+    calm = [  # whether this machine is busy is not the question
+        row if row.latency is None else again(row, latency=again(row.latency, doubts=[])) for row in summary.rows
+    ]
+    every = choose(calm, summary.verdict, Limits(p50_ms=1e9)).feasible
     assert every == ["nomic-embed-text+faiss", "nomic-embed-text+chroma"]
     folder = save(run(lineup, Settings(cache=tmp_path / "vectors")), tmp_path / "results")
     page = payload(read_summary(folder), read_detailed(folder))

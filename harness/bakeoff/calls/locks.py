@@ -126,9 +126,10 @@ class Claims:
             while not self._take(offset):
                 waited = time.monotonic() - start
                 if waited > LIMIT:
+                    other = f"process {self._holder(offset)} on {socket.gethostname()}"
                     raise Unavailable(
-                        f"process {self._holder(offset)} on {socket.gethostname()} has been asking for the same texts "
-                        f"for {LIMIT / 60:g} minutes; end it, or let it go on, and run again"
+                        f"waited {LIMIT / 60:g} minutes for {other}, which is requesting the same texts; "
+                        "stop it or let it finish, then rerun"
                     )
                 if waited > SOON and not said:
                     said = True

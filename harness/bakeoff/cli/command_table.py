@@ -90,7 +90,7 @@ def own_commands() -> dict[str, Command]:
 
 @cache
 def all_commands() -> dict[str, Command]:
-    """Our own commands, then other packages'. The first of a name counts."""
+    """Built-in commands, then those of plug-ins. On a name clash, the first wins."""
     own = own_commands()
     return own | {one.name: one for one in _plugin_commands() if isinstance(one, Command) and one.name not in own}
 

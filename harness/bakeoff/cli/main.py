@@ -108,7 +108,7 @@ def _place(error: BaseException) -> str:
 
 
 def _verbose_first(arguments: Sequence[str]) -> list[str]:
-    """Moves `--verbose` to the front: it belongs to no command, but people write it at the end."""
+    """Move `--verbose` to the front. It is a global option, but users often put it last."""
     last = arguments.index("--") if "--" in arguments else len(arguments)
     others = [argument for argument in arguments[:last] if argument != "--verbose"]
     return [*["--verbose"] * (len(others) < last), *others, *arguments[last:]]

@@ -202,7 +202,7 @@ def _with_nan(line: bytes) -> Any:
 
 
 def check_keys_once(path: Path) -> None:
-    """Refuses an object with a duplicate key, of which JSON readers silently drop one."""
+    """Reject objects with duplicate keys; JSON parsers silently keep only one."""
     import json
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

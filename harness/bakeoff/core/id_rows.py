@@ -33,7 +33,7 @@ class IdRows:
         return sorted(self.matches([name])[1].tolist())
 
     def among(self, names: Sequence[str]) -> set[str]:
-        """The ids among these that are in the list."""
+        """The subset of `names` that is in the list."""
         return {names[place] for place in self.matches(names)[0].tolist()}
 
     def matches(self, names: Sequence[str]) -> tuple[Numbers, Numbers]:

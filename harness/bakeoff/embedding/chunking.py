@@ -68,7 +68,7 @@ def split_text(text: str, chunking: DocumentChunking) -> list[str]:
 
 
 def sentences(text: str) -> list[str]:
-    """Splits prose into sentences. Initials and common abbreviations end none."""
+    """Splits prose into sentences. Initials and common abbreviations do not end a sentence."""
     complete: list[str] = []
     for part in _SENTENCE_END.split(text.strip()):
         if complete and _NO_END.search(complete[-1]):

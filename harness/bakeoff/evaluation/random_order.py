@@ -29,7 +29,7 @@ class RandomOrder:
         return k or self.documents
 
     def places(self, k: int | None) -> int:
-        """The places above the cut-off that hold a document."""
+        """The number of ranks within the cut-off that hold a document."""
         return min(self.cut(k), self.returned)
 
     def relevant(self, rel: int | None) -> Values:

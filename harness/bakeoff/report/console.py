@@ -1,4 +1,4 @@
-"""The terminal: one console setting for all commands, and the bars of long work."""
+"""Terminal output: the console configuration shared by all commands, and progress bars."""
 
 from __future__ import annotations
 

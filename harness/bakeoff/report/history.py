@@ -97,7 +97,7 @@ def sentences(entries: Sequence[Entry]) -> list[str]:
         said += _moved(entries, best.label, value)
     tasks = len({entry.summary.task.fingerprint for entry in entries})
     if tasks > 1:
-        said.append(f"There are {tasks} different tasks among them; figures under different tasks can't be compared.")
+        said.append(f"They cover {tasks} different tasks; scores from different tasks are not comparable.")
     return said
 
 

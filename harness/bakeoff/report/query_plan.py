@@ -27,8 +27,9 @@ def terminal(plan: QueryPlan) -> RenderableType:
     if plan.difference is not None and plan.contenders > 2:
         goal = f"{plan.contenders} contenders not all alike (F test)"
         table.add_row(goal, *_cells(plan, plan.for_anova, plan.for_anova))
-    have = f"; {pluralise(plan.have, 'query')} now" if plan.have else ""
-    basis = f"{plan.measure}: variance {plan.variance:.4f} beside query and contender{have}. Tests at 5%."
+    have = f"; {pluralise(plan.have, 'query')} so far" if plan.have else ""
+    effects = f"residual variance {plan.variance:.4f} after query and contender effects"
+    basis = f"{plan.measure}: {effects}{have}. Significance level 5%."
     drawn = ["Every drawn query counts once here; means by traffic vary more or less."] if plan.drawn else []
     return Group(Prose(conclusion(plan), "bold"), table, *(Prose(line, "dim") for line in [basis, *drawn]))
 

@@ -264,7 +264,7 @@ def _now(label: str, result: Result, baseline: Result) -> str:
 
 
 def _pairs(text: str, result: Result, baseline: Result) -> list[tuple[str, str]]:
-    """`label=label in the baseline` where it was called otherwise, or whatever else `--contender` takes."""
+    """Parse `--contender`: `label=baseline_label` for a renamed row, or any other form the option accepts."""
     new, equals, old = text.partition("=")
     if equals or not any(text in known for known in baseline.names.values()):
         return [(new, old or new)]  # what is not there is refused by its label

@@ -174,7 +174,7 @@ def _guard(tables: Sequence[Values], measure: str) -> tuple[float, float]:
         return 0.0, 0.0
     pairs = [table[:, a] - table[:, b] for table in tables for a, b in combinations(range(table.shape[1]), 2)]
     far = [float((np.abs(d - np.median(d)) > FAR).mean()) / 2 for d in pairs]
-    return float(np.mean([table.mean() for table in tables])), float(np.mean(far))
+    return float(np.mean([table.mean() for table in tables])), float(np.mean(far)) if far else 0.0
 
 
 def _counted(values: Values, averaging: Averaging) -> Values:

@@ -154,7 +154,7 @@ class PerQuery:
         return sign_flip_tests(table, seed=self.seed)
 
     def p_equivalent(self, differences: Sequence[Values], margin: float, *, bounded: bool = True) -> Values:
-        """Two one-sided tests, each with an imagined failure."""
+        """Equivalence by two one-sided tests (TOST), each with an imagined failed query."""
         return equivalence_tests(differences, margin, worst=WORST if bounded else None)
 
     def linear(self, values: Values) -> Values:

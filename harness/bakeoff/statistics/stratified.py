@@ -136,7 +136,7 @@ def _p_without_spread(table: Values, means: Values, strata: Strata) -> Values:
 
 
 def effect_size(a: Values, b: Values, strata: Strata) -> float:
-    """The mean difference in standard deviations over the traffic; infinite if these are 0."""
+    """The traffic-weighted mean difference in standard deviations; infinite if the standard deviation is 0."""
     d = differences_of(a, b)
     mean = float(strata.weights @ d)
     sd = math.sqrt(float(strata.weights @ (d - mean) ** 2))

@@ -19,7 +19,7 @@ from bakeoff.tasks.kinds import TASK_KINDS, TaskKeys, load_kind
 
 
 def load_task(source: str | Mapping[str, Any] | Task, base: Path) -> Task:
-    """By a built-in name, by its task.toml or the folder that holds one, or described in place."""
+    """Load a task by built-in name, from a task.toml or its folder, or from an inline description."""
     return load_kind(source, base).task()
 
 

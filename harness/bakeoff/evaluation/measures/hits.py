@@ -78,7 +78,7 @@ class F1(CondensableMeasure):
 
 @dataclass(frozen=True)
 class RPrecision(CondensableMeasure):
-    """Precision at as many places as there are relevant documents."""
+    """R-precision: precision at R, the number of relevant documents."""
 
     name: ClassVar = "rprec"
     title: ClassVar = "R-Precision"

@@ -325,7 +325,7 @@ def _within(ranks: Ranks, depth: int) -> Ranks:
 
 
 def scores_of(ranks: Ranks, classes: int, measures: Sequence[Measure]) -> Scores:
-    """Bakeoff's measures of rankings with one relevant rank each, in blocks."""
+    """Score rankings with one relevant item each, block by block."""
     parts: dict[Measure, list[np.ndarray]] = {measure: [] for measure in measures}
     for start in range(0, len(ranks), ROWS):
         mine = ranks[start : start + ROWS]

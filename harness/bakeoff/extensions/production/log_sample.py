@@ -118,7 +118,7 @@ def build_matrix(scores: Mapping[str, Values], sample: Sequence[SampledQuery], m
     asked = PerQueryAsked(strata)
     pairs = asked.pairs({label: scores[label] for label in order}, among=order, bounded=by.bounded)
     low, high = asked.intervals(np.stack([scores[label] for label in rows], axis=1), by.bounded)
-    said = [f"{measure} per query asked, over {len(sample)} drawn queries:"]
+    said = [f"Traffic-weighted {measure}, estimated from {len(sample)} sampled queries:"]
     figures_of = {
         label: {"mean": by.figure(row.mean), "low": figure_of(by, low[at]), "high": figure_of(by, high[at])}
         for at, (label, row) in enumerate(rows.items())

@@ -194,9 +194,9 @@ def plan(
     averaging: Averaging = PerQuery(),
     matters: float = STOP_WITHIN,
 ) -> Check:
-    """Every way against what there is, and a recommendation; 1 where the new model is worse.
+    """Compare each migration path with the current index and recommend one; 1 if the new model is worse.
 
-    Where nothing is shown, it says how many queries a gap takes that `matters`.
+    Without a significant difference, it says how many queries a gap of `matters` needs.
 
     Means and tests are per query asked where the task's queries were drawn from a log.
     """

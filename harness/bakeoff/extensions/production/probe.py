@@ -70,7 +70,7 @@ def recalls(index: ExistingIndex, queries: ProbeQueries, k: int) -> tuple[NDArra
         raise InputError(problem, remedy="embed them with the model that filled the index")
     if index.metric not in METRICS:
         raise InputError(
-            f"no exact search by {index.metric or 'an unknown metric'}",
+            f"exact search does not support the metric {index.metric or '(unknown)'}",
             place="--metric",
             remedy=f"only {', '.join(METRICS)} can be probed",
         )

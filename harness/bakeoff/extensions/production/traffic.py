@@ -328,7 +328,7 @@ def _sentences(
     elif math.isinf(gap.detectable):
         said.append("No difference is shown: no two users of an arm differ.")
     else:
-        said.append(f"No difference is shown; one of {gap.detectable:.4f} would be, in 80% of such logs.")
+        said.append(f"No significant difference. A log like this detects one of {gap.detectable:.4f} 80% of the time.")
     return said
 
 

@@ -88,7 +88,7 @@ def _check_listening(address: str) -> None:
 def _unreachable(address: str, error: Exception) -> str:
     text = " ".join(str(error).split())
     if "ersion mismatch" in text or "versions" in text:
-        return f"the Ray cluster at {address} has another version: {text[:400]}"
+        return f"version mismatch with the Ray cluster at {address}: {text[:400]}"
     refused = f"the Ray cluster at {address} takes no connection without its token"
     if "AuthToken" in f"{text} {error.__cause__}":
         return f"{refused}: set RAY_AUTH_TOKEN, or put it into ~/.ray/auth_token"

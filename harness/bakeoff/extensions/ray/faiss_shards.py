@@ -65,9 +65,9 @@ class LocalShard(IndexShard):
 
 
 class FaissShards(Store):
-    """`shards` indexes, merged by Bakeoff's ranking rule. Their number is part of the configuration compared.
+    """`shards` FAISS indexes whose hits are merged by Bakeoff's ranking rule. Their number is part of the row.
 
-    Bulk documents are split in order, single ones by a hash of their id.
+    Bulk loads are split in order; single documents are assigned by a hash of their id.
     """
 
     name = "faiss_shards"

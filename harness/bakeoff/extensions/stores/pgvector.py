@@ -205,7 +205,7 @@ class PgVector(HybridStore):
         url: Url = "",
         index: Annotated[
             Literal["hnsw", "ivfflat", "diskann", "none"],
-            "index type; diskann needs vectorscale, none is exact",
+            "index type; diskann needs vectorscale; none = exact scan",
         ] = "hnsw",
         type: Annotated[ColumnType, "column type: 32-bit or 16-bit floats, or sign bits"] = "vector",
         search: SearchKind = "vectors",

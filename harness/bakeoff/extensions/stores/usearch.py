@@ -24,7 +24,8 @@ TYPES: dict[Precision, str] = {"int8": "i8", "binary": "b1"}
 class USearch(NumberedStore):
     """Built by one thread, so that a rebuild gives the same graph.
 
-    Its own int8 codes are 127 times a unit vector's values, which leaves most of the range unused. Ours use all of it.
+    usearch's own int8 quantisation scales unit vectors by 127, which leaves most of the range unused. Ours uses all of
+    it.
     """
 
     name = "usearch"

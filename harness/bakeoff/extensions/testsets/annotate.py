@@ -275,7 +275,7 @@ class _Handler(LocalHandler):
         elif len(length) > 9 or int(length) > MOST_BYTES:
             self._refuse(413, "that is too much for a grade")
         elif route != "grade" or self.headers.get_content_type() != "application/json":
-            self._refuse(404, "only grades are taken here")
+            self._refuse(404, "only JSON grades are accepted here")
         else:
             body = self.rfile.read(int(length))
             self._answer(lambda: self.server_of_page.session.give(msgspec.json.decode(body, type=GivenGrade)))

@@ -187,7 +187,7 @@ def test_rows_that_are_complete_are_shown_and_finished_without_asking(
 SUMMARY = "from bakeoff.results import summary as broken; broken."
 FAULTS = {
     "decide": f"{SUMMARY}decide = fail",
-    "averaging_of": f"{SUMMARY}averaging_of = fail",
+    "task_averaging": f"{SUMMARY}task_averaging = fail",
     "Rows.of": f"{SUMMARY}Rows.of = fail",
 }
 
@@ -217,7 +217,7 @@ def test_a_fault_in_the_verdict_leaves_a_result_without_one(tmp_path: Path, wire
 COSTS_A_PART = {
     "detail": f"{SUMMARY}detail = fail; import bakeoff.results.save as other; other.detail = fail",
     "Rows.baseline": f"{SUMMARY}Rows.baseline = fail",
-    "titles": f"{SUMMARY}_titles = fail",
+    "titles": f"{SUMMARY}_documents = fail",
     "baselines": "from bakeoff.running import scoring as broken; broken.random_expectation = fail",
     "after_work": "from bakeoff.running import measuring as broken; broken.after_work = fail",
     "run_parts": "import bakeoff.results.save as broken; broken.run_parts = lambda *_: (fail() for _ in [0])",

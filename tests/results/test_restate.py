@@ -12,6 +12,7 @@ import pytest
 from bakeoff.cli.main import app
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report.matrix import matrix
+from bakeoff.report.query_plan import conclusion
 from bakeoff.report.verdict_words import verdict_sentences
 from bakeoff.results.current import current_summary
 from bakeoff.results.plan_queries import plan_queries
@@ -170,3 +171,9 @@ def test_contenders_that_differ_by_the_same_on_every_query_plan_nothing(
 
 def _only(detailed: Detailed, labels: tuple[str, ...]) -> Detailed:
     return msgspec.structs.replace(detailed, contenders=[one for one in detailed.contenders if one.label in labels])
+
+
+def test_a_plan_for_clusters_is_counted_in_needs() -> None:
+    plain = plan_queries(variance=0.04, difference=0.05)
+    assert "needs" not in conclusion(plain)
+    assert "needs" in conclusion(replace(plain, in_clusters=True))

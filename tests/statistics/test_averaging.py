@@ -251,3 +251,10 @@ def test_a_cluster_joins_at_the_look_that_makes_it_whole() -> None:
     clustered = averaging_of([None] * 5, clusters=["a", "a", "", "b", "b"])
     assert clustered.latest_of_units(looks).tolist() == [2, 1, 3]
     assert averaging_of([None] * 5).latest_of_units(looks).tolist() == looks.tolist()
+
+
+def test_equal_differences_are_counted_by_cluster() -> None:
+    """Three clusters of two: the flips that give as much are 2 of 2³."""
+    averaging = averaging_of([None] * 6, clusters=["a", "a", "b", "b", "c", "c"])
+    (pair,) = averaging.pairs({"x": np.full(6, 0.5), "y": np.full(6, 0.4)})
+    assert pair.t_p == pytest.approx(0.25)

@@ -38,9 +38,9 @@ def showing(progress: Progress, notice: Callable[[Fact], None] | None = None) ->
         _notice.reset(notices)
 
 
-def tell(remark: Fact) -> None:
+def tell(fact: Fact) -> None:
     """For work far below the command: something that the person who waits must know now."""
-    _notice.get()(remark)
+    _notice.get()(fact)
 
 
 def steps(label: str, total: int) -> AbstractContextManager[Advance]:

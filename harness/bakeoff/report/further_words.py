@@ -13,7 +13,7 @@ CUT_FROM = 0.05  # of a corpus' texts: a row whose model truncates fewer of them
 
 
 def further_sentences(summary: Summary) -> list[str]:
-    """What else the verdict's facts say: equivalence, rows that no better than chance, truncation, other orders."""
+    """What else the verdict's facts say: equivalence, rows that are no better than chance, truncation, other orders."""
     return [
         *_unnoticed(summary),
         *_equivalence(summary),

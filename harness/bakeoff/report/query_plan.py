@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bakeoff.core.printable import join_names, pluralise
+from bakeoff.core.printable import join_names
 from bakeoff.results.plan_queries import PlannedLooks, QueryPlan
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def terminal(plan: QueryPlan) -> RenderableType:
 
     from bakeoff.report.grid import Figures, Grid, Prose
 
-    table = Grid(["goal", Figures("queries"), *([Figures("more")] if plan.have else [])])
+    table = Grid(["goal", Figures(_units(plan)), *([Figures("more")] if plan.have else [])])
     if plan.width is not None:
         table.add_row(f"95% interval {plan.width:g} wide", *_cells(plan, plan.for_width, plan.for_width))
     for pair, needed in plan.for_power.items():
@@ -27,7 +27,7 @@ def terminal(plan: QueryPlan) -> RenderableType:
     if plan.difference is not None and plan.contenders > 2:
         goal = f"{plan.contenders} contenders not all alike (F test)"
         table.add_row(goal, *_cells(plan, plan.for_anova, plan.for_anova))
-    have = f"; {pluralise(plan.have, 'query')} so far" if plan.have else ""
+    have = f"; {plan.have:,} {_units(plan)} so far" if plan.have else ""
     effects = f"residual variance {plan.variance:.4f} after query and contender effects"
     basis = f"{plan.measure}: {effects}{have}. Significance level 5%."
     drawn = ["Every drawn query counts once here; means by traffic vary more or less."] if plan.drawn else []
@@ -46,11 +46,15 @@ def conclusion(plan: QueryPlan) -> str:
         whole = len(known) == len(ends) > 0
         low, high = (max(needed[end] for needed in known) if whole else None for end in (0, 1))
     if low is None or high is None:
-        return f"No number of queries would show {goal}."
+        return f"No number of {_units(plan)} would show {goal}."
     if plan.still(high) == 0:
-        return f"These {pluralise(plan.have, 'query')} should show {goal}."
+        return f"These {plan.have:,} {_units(plan)} should show {goal}."
     more = " more" if plan.have else ""
-    return f"Label {_range(plan.still(low), plan.still(high))}{more} queries to see {goal}."
+    return f"Label {_range(plan.still(low), plan.still(high))}{more} {_units(plan)} to see {goal}."
+
+
+def _units(plan: QueryPlan) -> str:
+    return "needs" if plan.in_clusters else "queries"
 
 
 def _cells(plan: QueryPlan, low: int | None, high: int | None) -> list[str]:

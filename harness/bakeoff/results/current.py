@@ -25,6 +25,7 @@ def current_summary(folder: Path, *, equivalent_within: float | None = None, bas
 
 def _draft_summary(folder: Path, equivalent_within: float | None, baseline: str) -> Summary:
     """Of the rows of a draft that are complete; the draft stays as it is."""
+    from bakeoff.results.looks import earlier_looks
     from bakeoff.results.restate import restate
     from bakeoff.results.result import Result
     from bakeoff.results.summary import all_scores, detail, summarise
@@ -32,7 +33,8 @@ def _draft_summary(folder: Path, equivalent_within: float | None, baseline: str)
 
     outcome = finish(folder)
     try:
-        result = Result(folder.name, summarise(outcome), detail(outcome), all_scores(outcome))
+        looks = earlier_looks(outcome, folder.parent)
+        result = Result(folder.name, summarise(outcome, looks=looks), detail(outcome, looks), all_scores(outcome))
     finally:
         if outcome.draft:
             outcome.draft.close()

@@ -149,7 +149,7 @@ def set_over_looks(averaging: Averaging, table: Values, looks: QuestionLooks | N
     if looks is None or not averaging.has_error:
         return averaging.best_set(table, bounded=bounded)
     linear, units = _linear(averaging, table), _of_units(averaging, looks)
-    return best_set_at(linear, units, bounded=bounded, heaviest=averaging.heaviest)
+    return best_set_at(linear, units, bounded=bounded, heaviest=averaging.heaviest, seed=averaging.seed)
 
 
 def versus_over_looks(
@@ -159,7 +159,7 @@ def versus_over_looks(
     if looks is None or not averaging.has_error:
         return averaging.versus(table, incumbent, bounded=bounded)
     linear, units = _linear(averaging, table), _of_units(averaging, looks)
-    return versus_at(linear, incumbent, units, bounded=bounded, heaviest=averaging.heaviest)
+    return versus_at(linear, incumbent, units, bounded=bounded, heaviest=averaging.heaviest, seed=averaging.seed)
 
 
 def _of_units(averaging: Averaging, looks: QuestionLooks) -> Looks:

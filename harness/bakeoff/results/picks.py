@@ -7,7 +7,6 @@ from typing import Literal
 
 import msgspec
 
-from bakeoff.core.facts import Fact
 from bakeoff.results.schema import Latency, Pick, Row, Standing, Verdict
 
 MEGABYTE = 1e6
@@ -58,7 +57,7 @@ def reliable_p50(row: Row) -> float | None:
 def has_reliable_times(row: Row) -> bool:
     """Whether nothing speaks against the row's timing; too few samples for a p95 leave none, and the p50 as it is."""
     doubts = row.latency.doubts if row.latency else ()
-    return all(isinstance(doubt, Fact) and doubt.id == "few_samples" for doubt in doubts)
+    return all(doubt.id == "few_samples" for doubt in doubts)
 
 
 def price(row: Row) -> float | None:

@@ -22,6 +22,7 @@ from bakeoff.evaluation.ranked_grades import NO_DOCUMENT
 from bakeoff.evaluation.score import Scores, join, score_queries
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import Settings, run
+from bakeoff.statistics.averaging import Averaging, task_averaging
 from bakeoff.statistics.columns import differences_of
 from bakeoff.statistics.detectable import find_noticeable_gap, round_gap
 from bakeoff.systems.dense import Dense
@@ -175,7 +176,9 @@ def health(task: Task, lineup: Lineup, progress: Progress = silent, grading: Gra
         score_queries(joined["bm25"], [primary], task.rel)[primary].mean()
     )  # what follows by id alone is no word's
     texts = {document.id: f"{document.title}\n{document.text}" for document in task.documents}
-    unnoticed, between = _find_unnoticed_gap({label: scores[primary] for label, scores in scored.items()})
+    unnoticed, between = _find_unnoticed_gap(
+        {label: scores[primary] for label, scores in scored.items()}, task_averaging(task)
+    )
     return Health(
         **msgspec.structs.asdict(text_health(task)),
         documents=len(task.documents),
@@ -220,13 +223,14 @@ def _measure_judged_share(tops: Sequence[Grades]) -> float:
     return sum(int(np.count_nonzero(top >= 0)) for top in tops) / returned if returned else 1.0
 
 
-def _find_unnoticed_gap(scores: Mapping[str, Values]) -> tuple[float | None, str]:
+def _find_unnoticed_gap(scores: Mapping[str, Values], averaging: Averaging) -> tuple[float | None, str]:
     """The gap that would go unnoticed between the best row and its nearest different rival."""
-    best, *others = sorted(scores, key=lambda label: -float(scores[label].mean()))
+    best, *others = sorted(scores, key=lambda label: -averaging.mean(scores[label]))
     for rival in others:
-        if differences_of(scores[best], scores[rival]).any():
-            gap = find_noticeable_gap(scores[best], scores[rival])
-            return (None, "") if gap is None else (round_gap(gap, len(scores[best])), f"{best} and {rival}")
+        if differences_of(scores[best], scores[rival]).any() and averaging.has_error:
+            pair = [averaging.linear(scores[label]) for label in (best, rival)]
+            gap = find_noticeable_gap(*pair, heaviest=averaging.heaviest)
+            return (None, "") if gap is None else (round_gap(gap, len(pair[0])), f"{best} and {rival}")
     return None, ""
 
 

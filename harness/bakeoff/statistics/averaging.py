@@ -38,6 +38,10 @@ class Averaging(Protocol):
     """Means over queries and their statistics. `bounded` measures are from 0 to 1."""
 
     @property
+    def seed(self) -> int:
+        """The seed of its tests."""
+
+    @property
     def weights(self) -> Values | None:
         """Each query's share; None if all are equal."""
 
@@ -176,7 +180,7 @@ class PerQuery:
 class PerQueryAsked:
     """Queries count by their share of the traffic. Errors follow from the sampling design.
 
-    Tests are those of plain queries, on linearise values. Where one query stands for a stratum of several, nothing is
+    Tests are those of plain queries, on linearised values. Where one query stands for a stratum of several, nothing is
     known of the error, and nothing can be told apart. Not `by_traffic`, all queries count alike, but in clusters.
     """
 
@@ -259,7 +263,7 @@ class PerQueryAsked:
         return Differences(unknown, unknown, np.ones(len(apart)))
 
     def best_set(self, table: Values, *, bounded: bool = True) -> BestSet:
-        """On linearise values."""
+        """On linearised values."""
         if self.has_error:
             return best_set(self._linear(table), bounded=bounded, heaviest=self.heaviest, seed=self.seed)
         means = self.strata.weights @ table
@@ -270,7 +274,7 @@ class PerQueryAsked:
         return BestSet(every, np.ones(len(means)), np.zeros(len(means)), np.full(len(means), np.inf))
 
     def versus(self, table: Values, incumbent: int, *, bounded: bool = True) -> Versus:
-        """On linearise values."""
+        """On linearised values."""
         if self.has_error:
             linear = self._linear(table)
             return versus(linear, incumbent, bounded=bounded, heaviest=self.heaviest, seed=self.seed)
@@ -297,7 +301,7 @@ class PerQueryAsked:
         return equivalence_tests([self.linear(d) for d in differences], margin, worst=worst)
 
     def linear(self, values: Values) -> Values:
-        """The linearise values; if a stratum's error is unknown, the raw ones around the weighted mean."""
+        """The linearised values; if a stratum's error is unknown, the raw ones around the weighted mean."""
         alike = stratified.linearise(values, self.strata)
         return alike if np.isfinite(alike).all() else values - values.mean() + self.mean(values)
 

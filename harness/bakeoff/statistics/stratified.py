@@ -131,7 +131,9 @@ def _p_without_spread(table: Values, means: Values, strata: Strata) -> Values:
     """The sign-flip p over queries that represent others. Three equal differences are no proof."""
     drawn = Counter(strata.names)
     in_part = np.array([drawn[name] < of for name, of in zip(strata.names, strata.sizes, strict=True)])
-    different = np.count_nonzero(np.abs(table[in_part]) > NOISE, axis=0)
+    units = units_of(strata)[in_part]
+    differing = np.abs(table[in_part]) > NOISE
+    different = np.array([len(np.unique(units[column])) for column in differing.T])
     return np.where(np.abs(means) <= NOISE, 1.0, np.minimum(1.0, 2.0 ** (1.0 - different)))
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
-
-os.environ.setdefault("COLUMNS", "80")  # as in pytest-xdist's workers: stored messages are wrapped at this width
 
 # How long an example takes on a busy machine says nothing about the code. `make test` takes the smaller profile.
 settings.register_profile("dev", deadline=None, max_examples=20)

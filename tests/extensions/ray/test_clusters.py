@@ -225,6 +225,6 @@ def test_a_cluster_of_another_version(tmp_path: Path, wire: WireServer) -> None:
     with head(python) as other:
         for address in (other.address, other.client):
             said = _refused(tmp_path, address)
-            assert f"the Ray cluster at {address} has another version" in said
+            assert f"version mismatch with the Ray cluster at {address}" in said
             assert "2.59.0" in said
     assert wire.embeddings() == []

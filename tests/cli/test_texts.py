@@ -102,7 +102,7 @@ def test_what_a_task_is_stands_in_every_report(tmp_path: Path) -> None:
     assert code == 0, err
     (result,) = (tmp_path / "results").iterdir()
     page = (result / "evaluation_report.html").read_text(encoding="utf-8")
-    assert about in page
+    assert page.index('id="method"') < page.index(about) < page.index("<script")
     assert (result / "matrix.md").read_text(encoding="utf-8").splitlines()[2].startswith(about)
     assert bakeoff(tmp_path, "show", "latest", "--full")[1].splitlines()[1].startswith(about)
 

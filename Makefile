@@ -45,12 +45,13 @@ $(VENV)/.docs: $(VENV)/.run
 	$(BIN)/pip install --quiet -e '.[docs]'
 	touch $@
 
-# mypy runs beside the tests, and is shown after them. Neighbouring tests share a worker, and with it what they prepare.
+# mypy runs beside the tests, and is shown after them. Neighbouring tests share a worker, and with it what they
+# prepare. numpy gets one thread per worker: more would only wait for each other.
 test: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	@$(BIN)/mypy > $(VENV)/mypy.txt 2>&1 & types=$$!; \
-	$(BIN)/pytest -n auto --dist worksteal --hypothesis-profile dev \
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal --hypothesis-profile dev \
 	  -m 'not slow and not browser and not servers and not ray and not wheel'; tests=$$?; \
 	wait $$types; types=$$?; echo "mypy:"; cat $(VENV)/mypy.txt; \
 	test $$tests -eq 0 && test $$types -eq 0

@@ -17,15 +17,15 @@ from simulate import sets, worlds
 
 def _p_by_hand(table: Values, row: int, rivals: list[int], signs: Values, imagined: int) -> float:
     """Largest studentised lead over a row, imagined queries included, among those under the given signs."""
-    leads = {}
-    for rival in rivals:
-        lead = np.append(table[:, rival] - table[:, row], [-table[:, row].mean()] * imagined)
-        if rival != row and stats.ttest_1samp(lead, 0).statistic > -math.sqrt(math.log(len(lead))):
-            leads[rival] = lead / np.sqrt((lead**2).sum())
-    if not leads:
+    others = [rival for rival in rivals if rival != row]
+    mean = np.full((imagined, len(others)), -table[:, row].mean())
+    leads = np.vstack((table[:, others] - table[:, [row]], mean))
+    leads = leads[:, stats.ttest_1samp(leads, 0).statistic > -math.sqrt(math.log(len(leads)))]
+    if not leads.size:
         return 1.0
-    observed = max(lead.sum() for lead in leads.values())
-    flipped = np.max([signs @ lead for lead in leads.values()], axis=0)
+    leads /= np.sqrt((leads**2).sum(axis=0))
+    observed = leads.sum(axis=0).max()
+    flipped = (signs @ leads).max(axis=1)
     return float(np.mean(flipped >= observed - 1e-9))
 
 

@@ -20,7 +20,7 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import join, score_queries
-from bakeoff.statistics.nested import estimate_nested
+from bakeoff.extensions.several_results.nested import estimate_nested
 from bakeoff.tasks.load import load_task
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Provider, Role

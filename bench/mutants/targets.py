@@ -46,6 +46,7 @@ TARGETS = (
         (
             HARNESS / "statistics",
             HARNESS / "extensions/corpus_size/growth.py",
+            HARNESS / "extensions/several_results/nested.py",
             HARNESS / "extensions/testsets/ppi.py",
         ),
         (
@@ -56,7 +57,7 @@ TARGETS = (
             "statistics/test_equivalence.py",
             "extensions/testsets/test_ppi.py",
             "statistics/test_power.py",
-            "statistics/test_nested.py",
+            "extensions/several_results/test_nested.py",
             "statistics/test_small_samples.py",
             "statistics/test_stratified.py",
             "statistics/test_averaging.py",

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 from bakeoff.core.arrays import Values
+from bakeoff.extensions.several_results.nested import estimate_nested
 from bakeoff.statistics.guarded import equivalence_p, guard_differences, queries_for_equivalence
-from bakeoff.statistics.nested import estimate_nested
 from bakeoff.statistics.small_samples import Part, exact_interval, exact_interval_of_parts
 
 from simulate import worlds

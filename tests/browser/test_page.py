@@ -10,8 +10,9 @@ from urllib.parse import unquote
 
 import msgspec
 import pytest
-from bakeoff.report import history, render
-from bakeoff.report.history import Entry
+from bakeoff.extensions.several_results import history
+from bakeoff.extensions.several_results.history import Entry
+from bakeoff.report import render
 from bakeoff.report.result_page import page
 from bakeoff.report.verdict_words import Findings, choice_sentence
 from bakeoff.results.picks import Limits, choose

@@ -79,15 +79,15 @@ def test_errors_leave_in_words_and_with_their_code(
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr(compare, "tasks", fail)
+    monkeypatch.setattr(compare, "score", fail)
     if code == 130:
         script = (
             "from bakeoff.cli import main as cli\nfrom bakeoff.cli import compare\n"
-            "def fail() -> None:\n    raise KeyboardInterrupt\ncompare.tasks = fail\ncli.main()"
+            "def fail() -> None:\n    raise KeyboardInterrupt\ncompare.score = fail\ncli.main()"
         )
-        done = bakeoff_process("tasks", *verbose, cwd=tmp_path, code=script)
+        done = bakeoff_process("score", *verbose, cwd=tmp_path, code=script)
     else:
-        done = bakeoff("tasks", *verbose, cwd=tmp_path)
+        done = bakeoff("score", *verbose, cwd=tmp_path)
     assert done.returncode == code
     says(done.stderr, said)
     assert ("Traceback" in done.stderr) == bool(verbose and code != 130)
@@ -104,8 +104,8 @@ def test_an_unforeseen_error_names_the_last_line_of_ours(tmp_path: Path, monkeyp
 
         __hash__ = int.__hash__
 
-    monkeypatch.setattr(compare, "tasks", lambda: printable.pluralise(Number(2), "row"))
-    done = bakeoff("tasks", cwd=tmp_path)
+    monkeypatch.setattr(compare, "score", lambda: printable.pluralise(Number(2), "row"))
+    done = bakeoff("score", cwd=tmp_path)
     source = (ROOT / "harness" / "bakeoff" / "core" / "printable.py").read_text().splitlines()
     line = next(number for number, text in enumerate(source, start=1) if "if number == 1" in text)
     assert done.returncode == 70
@@ -354,8 +354,8 @@ def test_whatever_is_said_on_stderr_holds_no_secret(tmp_path: Path, monkeypatch:
     def fail() -> NoReturn:
         raise StoreError(f"no answer from http://me:{SECRET}@h/x?key={SECRET}")
 
-    monkeypatch.setattr(compare, "tasks", lambda: deliver("probe", fail, as_json=False, metrics_file=None))
-    done = bakeoff("tasks", cwd=tmp_path)
+    monkeypatch.setattr(compare, "score", lambda: deliver("probe", fail, as_json=False, metrics_file=None))
+    done = bakeoff("score", cwd=tmp_path)
     assert done.returncode == 3
     assert done.stderr == "error: no answer from http://***@h/x?***\n"
 

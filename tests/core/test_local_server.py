@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from bakeoff.core import local_server
 from bakeoff.core.local_server import LocalHandler, LocalServer
+from bakeoff.extensions.several_results.site import Site
 from bakeoff.extensions.testsets import annotate
 from bakeoff.extensions.testsets.annotate import GradingSession
-from bakeoff.report.site import Site
 
 from tests.native_task import open_task, ungraded_task
 

@@ -19,14 +19,14 @@ import msgspec
 import pytest
 from bakeoff.core.facts import Section, TableCell, column, fact
 from bakeoff.core.figures import Percentiles
-from bakeoff.report import task_table as tasks_report
+from bakeoff.extensions.several_results import task_report as tasks_report
+from bakeoff.extensions.several_results.task_table import TaskTable
 from bakeoff.report.console import Screen, console
 from bakeoff.report.grid import Figures, Grid
 from bakeoff.report.matrix import matrix
 from bakeoff.report.terminal import terminal
 from bakeoff.results.current import current_summary
 from bakeoff.results.schema import Summary
-from bakeoff.results.task_table import TaskTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -62,10 +62,10 @@ def screen(summary: Summary, width: int, *, wide: bool = False) -> str:
 @functools.cache
 def two_tasks() -> TaskTable:
     """Side by side, one contender made from the other; without a clock, so the same on every machine."""
+    from bakeoff.extensions.several_results.task_table import combine
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.results.result import load
     from bakeoff.results.save import save
-    from bakeoff.results.task_table import combine
     from bakeoff.running.runner import run
 
     with tempfile.TemporaryDirectory() as folder:

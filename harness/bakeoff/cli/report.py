@@ -1,21 +1,16 @@
-"""`bakeoff report`, `bakeoff history` and `bakeoff serve`: pages from stored results."""
+"""`bakeoff report`: pages from stored results."""
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.cli import signals
-from bakeoff.cli.shared_options import JsonOption, MetricsOption, ResultsArgument, check_file, deliver, say
+from bakeoff.cli.shared_options import ResultsArgument, check_file, say
+from bakeoff.core.extensions import collect_entries, load_place
 from bakeoff.core.paths import is_draft
-
-if TYPE_CHECKING:
-    from bakeoff.report.history import Entry
-    from bakeoff.results.check import Check
 
 
 def report(
@@ -32,7 +27,7 @@ def report(
 
     check_file(out, force=True)
     result = [_finish(path) if is_draft(path) else path for path in result]
-    folders = _results(result)
+    folders = find_results(result)
     if len(folders) == 1 and folders[0] in result:  # a folder of results has a history, even with one result
         page = out or folders[0] / PAGE
         check_file(page, force=True)
@@ -40,7 +35,7 @@ def report(
     else:
         page = out or Path("history.html")
         check_file(page, force=True)
-        problems = _history(folders, page, pictures=pictures)
+        problems = _render_several(folders, page, pictures=pictures)
     if page.is_file():
         say(f"Written to {page}")
     for problem in problems:
@@ -62,7 +57,15 @@ def _finish(draft: Path) -> Path:
     return save_draft(draft, Bars())
 
 
-def _results(given: list[Path]) -> list[Path]:
+def _render_several(folders: list[Path], page: Path, *, pictures: bool) -> list[str]:
+    places = collect_entries("SEVERAL_RESULTS").values()
+    if not places:
+        raise InputError(f"{len(folders)} results have no common page here", remedy="name one result")
+    return [problem for place in places for problem in load_place(place)(folders, page, pictures=pictures)]
+
+
+def find_results(given: list[Path]) -> list[Path]:
+    """Every result in the given folders, each once."""
     from bakeoff.results.schema import find
 
     folders: list[Path] = []
@@ -72,83 +75,3 @@ def _results(given: list[Path]) -> list[Path]:
             raise InputError("holds no result", file=folder, remedy="name a folder under results/, or `latest`")
         folders += [path for path in inside if path not in folders]
     return folders
-
-
-def _entries(folders: list[Path], page: Path) -> list[Entry]:
-    import os
-    from urllib.parse import quote
-
-    from bakeoff.report import PAGE
-    from bakeoff.report.history import Entry
-    from bakeoff.results.current import current_summary
-
-    return [
-        Entry(
-            name=path.name,
-            link=quote(os.path.relpath(path / PAGE, page.parent)) if (path / PAGE).is_file() else "",
-            summary=current_summary(path),
-        )
-        for path in folders
-    ]
-
-
-def _history(folders: list[Path], page: Path, *, pictures: bool) -> list[str]:
-    from bakeoff.report.history import render
-
-    return render(_entries(folders, page), page, pictures=pictures)
-
-
-def history(
-    results: ResultsArgument,
-    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("history.html"),
-    pictures: Annotated[bool, typer.Option(help="Write the chart as PNG and SVG beside the page.")] = False,
-    as_json: JsonOption = False,
-    metrics_file: MetricsOption = None,
-) -> None:
-    """Chart every contender over time, with the points where task, model or library changed."""
-    check_file(out, force=True)
-    folders = _results(results)
-    deliver(
-        "history", lambda: _history_check(folders, out, pictures=pictures), as_json=as_json, metrics_file=metrics_file
-    )
-
-
-def _history_check(folders: list[Path], out: Path, *, pictures: bool) -> Check:
-    """The history page, and its findings as sentences."""
-    from bakeoff.report.history import all_changes, ordered, sentences
-    from bakeoff.results.check import Check, Gauge
-
-    problems = _history(folders, out, pictures=pictures)
-    entries = ordered(_entries(folders, out))
-    said = sentences(entries)
-    changed = all_changes(entries)
-    said += [f"{change['when']}: {'; '.join(change['changes'])}." for change in changed]
-    latest = entries[-1].summary
-    gauges = [
-        Gauge("latest_score", "Mean of the deciding measure in the latest result",
-              row.measures[latest.verdict.measure].mean, {"contender": row.label, "measure": latest.verdict.measure})
-        for row in latest.ran
-    ]  # fmt: skip
-    figures = {"results": [entry.name for entry in entries], "changes": changed}
-    said += [*problems, f"Written to {out}."]
-    return Check(command="history", worse=False, sentences=said, figures=figures, gauges=gauges)
-
-
-def serve(
-    folder: Annotated[Path, typer.Argument(help="The folder that holds the results.")] = Path("results"),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
-) -> None:
-    """Show the results folder as a site on 127.0.0.1."""
-    from bakeoff.report.site import HOST, Site
-
-    if not folder.is_dir():
-        raise InputError("is not a folder", file=folder, remedy="name the folder that holds the results")
-    try:
-        site = Site(folder, port)
-    except OSError as error:
-        raise InputError(f"port {port} can't be used: {error.strerror}", remedy="choose another --port") from None
-    with site:
-        say(f"http://{HOST}:{site.server_address[1]}/ shows {folder}; Ctrl-C ends it")
-        with contextlib.suppress(KeyboardInterrupt), signals.allow_interrupt():
-            site.serve_forever()
-        say("ended")

@@ -44,6 +44,7 @@ from bakeoff.cli.shared_options import (
     warn,
 )
 from bakeoff.cli.streams import echo
+from bakeoff.core.extensions import collect_entries, load_place
 from bakeoff.core.paths import is_draft
 
 if TYPE_CHECKING:
@@ -160,12 +161,10 @@ def run(
         whole &= not failures
         if chosen.tasks and not as_json:
             echo("")  # the next task, or all of them side by side
+    over_tasks = _combine_tasks(folders, out, quiet=as_json) if len(folders) > 1 else {}
     if as_json:
-        _print_stored(folders, out, several=bool(chosen.tasks))
-    elif len(folders) > 1:
-        from bakeoff.cli.compare import tasks
-
-        tasks(folders, out=out)
+        facts = [_collect_facts(folder) for folder in folders]
+        _print_json({"folder": None, "over_tasks": None} | over_tasks | {"tasks": facts} if chosen.tasks else facts[0])
     if not whole:
         raise typer.Exit(1)
 
@@ -296,17 +295,10 @@ def _links(folder: Path, *, made_now: bool) -> Links:
     return Links(f"bakeoff report {name} --open", f"bakeoff show {name} --full", f"{folder}/")
 
 
-def _print_stored(folders: list[Path], out: Path, *, several: bool) -> None:
-    """One document, however many tasks: each task's result, and what holds over all of them where there are more."""
-    if not several:
-        _print_json(_collect_facts(folders[0]))
-        return
-    from bakeoff.cli.compare import SUMMARY, save_side_by_side
-
-    folder = save_side_by_side(folders, out)[1] if len(folders) > 1 else None
-    over_tasks = json.loads((folder / SUMMARY).read_bytes()) if folder else None
-    summary = {"folder": str(folder) if folder else None, "tasks": [_collect_facts(one) for one in folders]}
-    _print_json(summary | {"over_tasks": over_tasks})
+def _combine_tasks(folders: list[Path], out: Path, *, quiet: bool) -> dict[str, Any]:
+    """What extensions find over all tasks of a run."""
+    places = collect_entries("SEVERAL_TASKS").values()
+    return {name: found for place in places for name, found in load_place(place)(folders, out, quiet=quiet).items()}
 
 
 def _collect_facts(folder: Path, *, equivalent_within: float | None = None, baseline: str = "") -> dict[str, Any]:

@@ -7,7 +7,8 @@ Every package in `bakeoff/extensions/` lists what it adds in its own `__init__`:
 - `WORDS` for its facts;
 - `API` and `PLUGIN_API`, names of `bakeoff` and of `bakeoff.plugins`;
 - `REGISTRIES` of its own, for `bakeoff options`;
-- `BEFORE_REMOVAL`, what to call with a scratch folder before it is removed.
+- `BEFORE_REMOVAL`, what to call with a scratch folder before it is removed;
+- `SEVERAL_RESULTS` and `SEVERAL_TASKS`, what `report` calls with several results, and `run` with those of its tasks.
 
 Other packages offer commands by the entry point `bakeoff.commands`, and the rest by those of the registries.
 """

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 import yaml
 from bakeoff.core.files import write_json
-from bakeoff.report.history import Entry, changes, charts
+from bakeoff.extensions.several_results.history import Entry, changes, charts
 from bakeoff.results.schema import SUMMARY, Summary, read_summary
 from bakeoff_providers import weights
 

@@ -12,13 +12,13 @@ import pytest
 from bakeoff.cli.main import app
 from bakeoff.core.files import write_json
 from bakeoff.extensions.production.log_sample import sample_log
+from bakeoff.extensions.several_results.task_table import combine
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report.words import WEIGHTED
 from bakeoff.results.compare import compare_results
 from bakeoff.results.gate import gate
 from bakeoff.results.result import Result, load
 from bakeoff.results.summary import summarise
-from bakeoff.results.task_table import combine
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
 from bakeoff.tasks.load import load_task

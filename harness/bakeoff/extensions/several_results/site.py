@@ -12,8 +12,9 @@ from urllib.parse import quote, unquote, urlsplit
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.local_server import LocalHandler, LocalServer, right_length
-from bakeoff.report import PAGE, history
-from bakeoff.report.history import Entry
+from bakeoff.extensions.several_results import history
+from bakeoff.extensions.several_results.history import Entry
+from bakeoff.report import PAGE
 from bakeoff.results import schema as results
 from bakeoff.results.current import current_summary
 

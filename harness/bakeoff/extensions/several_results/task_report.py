@@ -8,10 +8,10 @@ import msgspec
 
 from bakeoff.core.printable import inert, section_lines
 from bakeoff.evaluation.measures import Measure
+from bakeoff.extensions.several_results.nested import NestedDifference
+from bakeoff.extensions.several_results.task_table import TaskTable
 from bakeoff.report.pairs import p_text
-from bakeoff.results.task_table import TaskTable
 from bakeoff.statistics.constants import ALPHA
-from bakeoff.statistics.nested import NestedDifference
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bakeoff.cli.main import app
+from bakeoff.extensions.several_results.nested import NestedDifference, estimate_nested
+from bakeoff.extensions.several_results.task_report import blocks, sentences
+from bakeoff.extensions.several_results.task_table import TaskTable, Transfer, _pairs, combine
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.report.task_table import blocks, sentences
 from bakeoff.results.result import load
-from bakeoff.results.task_table import TaskTable, Transfer, _pairs, combine
 from bakeoff.statistics.averaging import PerQuery
-from bakeoff.statistics.nested import NestedDifference, estimate_nested
 from bakeoff_providers.errors import InputError
 from typer.testing import CliRunner
 

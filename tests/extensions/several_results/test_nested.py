@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from bakeoff.core.arrays import Values
-from bakeoff.statistics.nested import estimate_nested
+from bakeoff.extensions.several_results.nested import estimate_nested
 from bakeoff.statistics.tests import sign_flip_test
 from scipy import stats
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import msgspec
 import pytest
 from bakeoff.core.files import write_json
-from bakeoff.report import history
-from bakeoff.report.history import Entry, changes, points, sentences
-from bakeoff.report.site import HOST, Site, entries
+from bakeoff.extensions.several_results import history
+from bakeoff.extensions.several_results.history import Entry, changes, points, sentences
+from bakeoff.extensions.several_results.site import HOST, Site, entries
 from bakeoff.results.schema import SUMMARY, Summary, read_summary
 from msgspec.structs import replace
 

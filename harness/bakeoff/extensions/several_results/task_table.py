@@ -11,11 +11,11 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.arrays import Values
 from bakeoff.evaluation.measures import Measure
+from bakeoff.extensions.several_results.nested import NestedDifference, estimate_nested
 from bakeoff.results.result import Result
 from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.columns import differences_of
 from bakeoff.statistics.constants import NOISE
-from bakeoff.statistics.nested import NestedDifference, estimate_nested
 from bakeoff.statistics.tests import holm_of_distinct, hypothesis_of
 
 FORMAT = 2

@@ -13,8 +13,8 @@ from typing import Any
 
 from bakeoff.core.files import read_json, write_json
 from bakeoff.extensions.testsets.new_task import write_task
+from bakeoff.extensions.testsets.task_folder import TaskFolder
 from bakeoff.tasks.formats.native import QueryFile
-from bakeoff.tasks.task_folder import TaskFolder
 
 Grades = Mapping[str, Mapping[str, int]]
 

@@ -145,9 +145,9 @@ def _rerank(name: str) -> Ask:
 def _chat(name: str) -> Ask:
     def ask(url: str) -> None:
         import msgspec
-        from bakeoff.calls.ask import Asker, Question, read_object
         from bakeoff.calls.budget import Budget
         from bakeoff.calls.retry import RetryPolicy
+        from bakeoff.extensions.testsets.ask import Asker, Question, read_object
         from bakeoff_providers.chat import CHATS
 
         model = CHATS.create(name, base_url=url, key_env=KEY, timeout=TIMEOUT, price_in=1.0, price_out=1.0)

@@ -11,10 +11,10 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
-from bakeoff.calls.answers import AnswerCache, question_keys
 from bakeoff.core.hashing import Identity
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.space import IDENTITY, Space
+from bakeoff.extensions.testsets.answers import AnswerCache, question_keys
 from bakeoff_providers.chat.base import Reply
 
 from chaos.row import Figure, Plan, not_made

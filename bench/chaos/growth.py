@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bakeoff.calls.ask import Unusable, read_object
 from bakeoff.core.files import _toml_remedy
 from bakeoff.embedding.chunking import sentences
 from bakeoff.extensions.production.log_import import personal
+from bakeoff.extensions.testsets.ask import Unusable, read_object
 from bakeoff.extensions.testsets.document_files import read_html, read_markdown
 from bakeoff_providers.errors import BakeoffError
 from bakeoff_providers.secrets import without_secrets

@@ -163,11 +163,11 @@ def _texts(folder: Path) -> list[Target]:
 
     def read(work: Path, rng: random.Random) -> None:
         import msgspec
-        from bakeoff.calls.ask import Unusable, read_object
         from bakeoff.cli.shared_options import key_values, parse_day, parse_settings, parse_value
         from bakeoff.core.filters import conditions
         from bakeoff.embedding.chunking import sentences
         from bakeoff.evaluation.measures import Measure
+        from bakeoff.extensions.testsets.ask import Unusable, read_object
         from bakeoff_providers.failures import retry_after
         from bakeoff_providers.secrets import redact_url, secret_in_url, without_secrets
 

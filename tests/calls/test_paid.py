@@ -18,8 +18,6 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import pytest
 import xxhash
-from bakeoff.calls.answers import AnswerCache
-from bakeoff.calls.ask import Asker, Question, Unusable
 from bakeoff.calls.budget import Budget, BudgetReached
 from bakeoff.calls.key_index import keys_of
 from bakeoff.calls.locks import Claims
@@ -29,6 +27,8 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import Embedder
+from bakeoff.extensions.testsets.answers import AnswerCache
+from bakeoff.extensions.testsets.ask import Asker, Question, Unusable
 from bakeoff.search.answer import Answer, Searcher
 from bakeoff.search.rerankers import Reranked, Reranker
 from bakeoff.systems.reranked import RerankedSearcher

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bakeoff.calls.answers import AnswerCache
 from bakeoff.core.files import check_writable, write_atomic, write_folder
 from bakeoff.core.paths import root
 from bakeoff.embedding.space import Space
+from bakeoff.extensions.testsets.answers import AnswerCache
 from bakeoff.results.schema import read_summary
 from bakeoff_providers.errors import InputError
 
@@ -98,7 +98,7 @@ def test_room_is_looked_for_once_and_before_the_first_answer(tmp_path: Path, mon
         looks.append("vectors")
         return disk_usage(path)
 
-    monkeypatch.setattr("bakeoff.calls.answers.check_writable", lambda *_: looks.append("answers"))
+    monkeypatch.setattr("bakeoff.extensions.testsets.answers.check_writable", lambda *_: looks.append("answers"))
     monkeypatch.setattr("shutil.disk_usage", usage)
     answers = AnswerCache(tmp_path, {"model": "m"})
     answers.check_writable()

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from bakeoff.tasks.task_folder import TaskFolder
+from bakeoff.extensions.testsets.task_folder import TaskFolder
 
 from tests.cli.test_grading_formats import digests, made, native
 from tests.cli.test_testsets import say

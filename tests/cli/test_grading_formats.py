@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from bakeoff.extensions.testsets.annotate import GradingSession, Server
-from bakeoff.tasks.task_folder import TaskFolder
+from bakeoff.extensions.testsets.task_folder import TaskFolder
 
 from tests.cli.test_testsets import say
 from tests.errors import says

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bakeoff.extensions.testsets.task_folder import TaskFolder
 from bakeoff.results.current import current_summary
 from bakeoff.results.schema import Summary, find, read_detailed, read_summary
 from bakeoff.tasks.looks import LookPlan, read_state, write_plan
-from bakeoff.tasks.task_folder import TaskFolder
 from bakeoff_providers.errors import InputError
 
 from tests.errors import refuses, says

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from bakeoff.core.paths import root, task_file
-from bakeoff.extensions.testsets import new_task
-from bakeoff.tasks import task_folder
+from bakeoff.extensions.testsets import new_task, task_folder
 from bakeoff.tasks.formats.native import QueryFile
 from bakeoff_providers.errors import InputError
 

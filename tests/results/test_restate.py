@@ -10,12 +10,12 @@ import msgspec
 import numpy as np
 import pytest
 from bakeoff.cli.main import app
+from bakeoff.extensions.testsets.plan_queries import plan_queries
+from bakeoff.extensions.testsets.plan_report import conclusion
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report.matrix import matrix
-from bakeoff.report.query_plan import conclusion
 from bakeoff.report.verdict_words import verdict_sentences
 from bakeoff.results.current import current_summary
-from bakeoff.results.plan_queries import plan_queries
 from bakeoff.results.restate import restate
 from bakeoff.results.result import load
 from bakeoff.results.save import save

@@ -11,16 +11,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bakeoff.calls.answers import AnswerCache
-from bakeoff.calls.ask import Asker
 from bakeoff.calls.retry import RetryPolicy
 from bakeoff.core.paths import root, task_file
+from bakeoff.extensions.testsets.answers import AnswerCache
+from bakeoff.extensions.testsets.ask import Asker
 from bakeoff.extensions.testsets.chat_maker import SHOWN, ChatMaker
 from bakeoff.extensions.testsets.generate import Draft, GenerationRequest
 from bakeoff.extensions.testsets.grade import Judge
+from bakeoff.extensions.testsets.task_folder import TaskFolder
 from bakeoff.lineup.entries import Category
 from bakeoff.tasks.formats.native import read_articles
-from bakeoff.tasks.task_folder import TaskFolder
 from bakeoff_providers import weights
 from bakeoff_providers.chat import CHATS
 from bakeoff_providers.chat.base import Reply, Schema

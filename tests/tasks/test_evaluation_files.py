@@ -12,8 +12,8 @@ import pytest
 from bakeoff.cli.main import app
 from bakeoff.core.paths import root, task_file
 from bakeoff.core.task import Task
+from bakeoff.extensions.testsets.task_folder import TaskFolder
 from bakeoff.tasks.load import load_task
-from bakeoff.tasks.task_folder import TaskFolder
 from bakeoff_providers.errors import InputError
 from typer.testing import CliRunner
 

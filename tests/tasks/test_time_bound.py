@@ -13,13 +13,13 @@ import bakeoff as api
 import pytest
 from bakeoff.core.paths import lineup_file, root
 from bakeoff.core.task import Task
+from bakeoff.extensions.testsets.health import text_health
+from bakeoff.extensions.testsets.plan_queries import plan_queries
 from bakeoff.extensions.testsets.query_import import import_queries
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.compare import compare_results
 from bakeoff.results.gate import gate
-from bakeoff.results.plan_queries import plan_queries
 from bakeoff.running.runner import run
-from bakeoff.running.task_health import text_health
 from bakeoff.tasks.load import load_task
 from bakeoff_providers.errors import InputError
 

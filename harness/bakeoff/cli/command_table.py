@@ -69,7 +69,6 @@ CORE = (
     Command("compare", "bakeoff.cli.compare:compare", DECIDE, "Compare contenders or results, pair by pair."),
     Command("gate", "bakeoff.cli.compare:gate", DECIDE, "Fail if a contender dropped; for CI."),
     Command("score", "bakeoff.cli.compare:score", DECIDE, "Score TREC runs and test their differences."),
-    Command("plan-queries", "bakeoff.cli.compare:plan_queries", DECIDE, "Plan how many queries to label."),
     Command("validate", "bakeoff.cli.validate:validate", SET_UP, "Check a line-up or a task; spend nothing."),
     Command("list", "bakeoff.cli.listing:list_", SET_UP, "List what is available and what is missing."),
     Command("options", "bakeoff.cli.options:options", SET_UP, "List every option with its default and meaning."),

@@ -1,4 +1,4 @@
-"""The commands that decide: `compare`, `gate`, `score` and `plan-queries`."""
+"""The commands that decide: `compare`, `gate` and `score`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from bakeoff.cli.shared_options import (
     ResultsArgument,
     baseline_path,
     check_file,
-    latest,
     say,
 )
 from bakeoff.cli.streams import echo
@@ -155,59 +154,3 @@ def score(
             echo(scores.as_json(scored, per_query=per_query), nl=False)
         case _:
             assert_never(format_)
-
-
-def plan_queries(
-    results: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="[RESULT...]", callback=latest, help="Results to take the spread of scores from, or `latest`."
-        ),
-    ] = None,
-    measure: Annotated[str | None, typer.Option("-m", "--measure", help="Such as ndcg@10.")] = None,
-    width: Annotated[float | None, typer.Option(min=1e-6, help="The width of the interval of a difference.")] = None,
-    difference: Annotated[float | None, typer.Option(min=1e-6, help="The smallest difference that matters.")] = None,
-    power: Annotated[float, typer.Option(min=0.01, max=0.999, help="How often it should be found.")] = 0.8,
-    contenders: Annotated[int | None, typer.Option(min=2, help="How many will be compared.")] = None,
-    variance: Annotated[
-        float | None, typer.Option(min=1e-9, help="The variance of a score, instead of results.")
-    ] = None,
-    new: Annotated[bool, typer.Option("--new", help="For a new collection: count from no queries.")] = False,
-    looks: Annotated[int | None, typer.Option(min=2, max=20, help="Plan so many looks; needs --task.")] = None,
-    task: Annotated[str | None, typer.Option(help="The task that a plan of looks is written into.")] = None,
-) -> None:
-    """Say how many queries to label for an interval of a chosen width, or to find a chosen difference."""
-    from bakeoff.report.console import console
-    from bakeoff.report.query_plan import looks_sentences, terminal
-    from bakeoff.results.compare import read_results
-    from bakeoff.results.plan_queries import plan_looks
-    from bakeoff.results.plan_queries import plan_queries as plan
-
-    if looks is not None and (task is None or difference is None):
-        raise InputError("--looks needs --task and --difference", remedy="add --task mine --difference 0.05")
-    planned = plan(
-        read_results(results or []),
-        measure,
-        variance=variance,
-        contenders=contenders,
-        width=width,
-        difference=difference,
-        power=power,
-        new=new,
-    )
-    console().print(terminal(planned))
-    if looks is None or task is None or difference is None:
-        return
-    from bakeoff.tasks.looks import write_plan
-    from bakeoff.tasks.task_folder import TaskFolder
-
-    folder = TaskFolder.open(task)
-    folder.check_own()
-    if any(query.drawn or query.cluster for query in folder.task.queries):
-        problem = "its queries were drawn by traffic, or share clusters"
-        raise InputError(problem, file=folder.path, remedy="plan looks at a plain task")
-    by_look = plan_looks(planned, looks)
-    path = write_plan(folder.kind.base, folder.query_ids, by_look.queries, planned.measure, difference)
-    for sentence in looks_sentences(by_look):
-        say(sentence)
-    say(f"Written to {path}.")

@@ -8,24 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.cli.shared_options import (
-    OWN_LINEUP,
-    grading_command,
-    lineup_path,
-    next_to_grade,
-    read_lineup,
-    say,
-    say_commands,
-    warn,
-)
+from bakeoff.cli.shared_options import lineup_path, read_lineup, say, warn
+from bakeoff.core.extensions import collect_entries, load_place
 
 if TYPE_CHECKING:
     from bakeoff.core.task import Task
     from bakeoff.lineup.lineup import Lineup
-    from bakeoff.running.task_health import Grading, Health
     from bakeoff.running.validation import Checked
     from bakeoff.tasks.kinds.base import TaskKind
-    from bakeoff.tasks.task_folder import TaskFolder
 
 
 def validate(
@@ -64,7 +54,8 @@ def validate(
         for text, labels in warned.items():
             say(f"warning: {', '.join(labels)}: {text}")
         if health and not wrong and checked.kind.free_health_check:
-            _examine(checked, path)
+            for place in collect_entries("TASK_HEALTH").values():
+                load_place(place)(checked.lineup, checked.kind, checked.task, path, has_rows=bool(checked.rows))
     if wrong:
         say("Next: correct the rows that are wrong, then validate again")
         raise typer.Exit(2)
@@ -99,56 +90,6 @@ def _check(lineup: Lineup, place: int, path: Path) -> _Checked:
         where = f"tasks[{place}]" + (f", {error.place}" if error.place else "")
         raise InputError(error.problem, file=path, place=where, remedy=error.remedy) from None
     return _Checked(lineup, kind, task, list(check_rows(lineup, task)))
-
-
-def _examine(checked: _Checked, path: Path) -> None:
-    """The health of a graded task. Without grades: findings on its texts, and how to grade it."""
-    from bakeoff.core.paths import task_description
-    from bakeoff.report.console import Bars
-    from bakeoff.report.words import words
-    from bakeoff.running.task_health import health as examine
-    from bakeoff.running.task_health import text_health
-    from bakeoff.tasks.kinds.graded import Graded
-    from bakeoff.tasks.task_folder import TaskFolder
-
-    lineup, kind, task, rows = checked
-    described = task_description(lineup.task, path.parent) if rows and isinstance(lineup.task, str) else path
-    folder = TaskFolder.of(described, kind, task) if isinstance(kind, Graded) else None
-    if folder and isinstance(lineup.task, dict) and folder.truth_path.exists():
-        say(f"grades of {folder.truth_path} are read, as by every line-up beside it that names no other ground_truth")
-    stands = folder.standing() if folder else None
-    standing = words(stands) if stands else ""
-    if any(task.judgments.values()):
-        _print_health(examine(task, lineup, Bars(), _grading(folder, path if rows else None)))
-        if standing:
-            say(standing)
-        return
-    for finding in text_health(task).findings():
-        say(f"warning: {words(finding)}")
-    say("no grades yet" + (f": {standing}" if standing else ""))
-    if folder and not standing:
-        say_commands(next_to_grade(folder.name, path if rows else None))
-
-
-def _grading(folder: TaskFolder | None, lineup: Path | None) -> Grading:
-    """The pool, and the command that grades the open pairs: those of the pool, or those that a line-up finds."""
-    from bakeoff.running.task_health import Grading
-    from bakeoff.tasks.annotations import POOL
-
-    if folder is None:
-        return Grading()
-    if (folder.annotations / POOL).exists():
-        try:
-            return Grading(folder.pool(), _page_or_table(f"bakeoff grade {folder.name}"))
-        except InputError as error:  # a pool that predates a change of the task must not block a run
-            say(f"warning: {error}")
-    return Grading(None, _page_or_table(grading_command(folder.name, lineup or OWN_LINEUP)))
-
-
-def _page_or_table(command: str) -> str:
-    """The commands that grade the rest: on the page, or in a table."""
-    table = command.replace("bakeoff grade", "bakeoff grade export", 1)
-    return f"{command} --ungraded, or as a table: {table} --ungraded --out rest.csv"
 
 
 def _lineup(target: str | None) -> tuple[Path, Lineup]:
@@ -193,41 +134,3 @@ def _print_task(task: Task, about: str) -> None:
     )
     if about:
         say(about)
-
-
-def _print_health(health: Health) -> None:
-    from bakeoff.core.printable import pluralise
-    from bakeoff.report.console import console
-    from bakeoff.report.grid import Figures, Grid
-    from bakeoff.report.words import words
-    from bakeoff.running.task_health import FREE_NAMES
-
-    table = Grid(["measure", Figures("oracle"), Figures("bm25"), Figures("random"), "target"])
-    for ceiling in health.ceilings:
-        target = (
-            ""
-            if ceiling.target is None
-            else f"{ceiling.target:.2f}" + (" out of reach" if ceiling.out_of_reach else "")
-        )
-        table.add_row(ceiling.measure, f"{ceiling.oracle:.3f}", f"{ceiling.bm25:.3f}", f"{ceiling.random:.3f}", target)
-    console().print(table)
-    pool = f"{1 - health.open_pairs / health.pooled:.1%} of the pool, " if health.pooled else ""
-    say(
-        f"judged: {pool}{health.judged_share:.1%} of all pairs, {health.judged_top:.1%} of the first {health.depth} "
-        f"places of {FREE_NAMES}"
-    )
-    if health.lexical is not None:
-        shared = (
-            "" if health.shared_words is None else f"; {health.shared_words:.0%} of a query's words are in its answers"
-        )
-        say(f"how lexical: BM25 has {health.lexical:.0%} of the oracle's {health.primary}{shared}")
-    if health.unnoticed_below is not None:
-        gaps = f"gaps below about {health.unnoticed_below:g} {health.primary}"
-        say(
-            f"with {pluralise(health.queries, 'query')}, {gaps} will usually go unnoticed ({health.unnoticed_between}; "
-            "a run reports it for its own rows)"
-        )
-    for finding in health.findings():
-        say(f"warning: {words(finding)}")
-    if not health.findings():
-        say("nothing to fix")

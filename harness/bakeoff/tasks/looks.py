@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from bakeoff_providers.errors import InputError
@@ -19,9 +19,16 @@ from bakeoff.core.files import read_json, write_json
 from bakeoff.core.hashing import order_key
 from bakeoff.core.task import Judgments, Task
 from bakeoff.statistics.constants import ALPHA, SEED
-from bakeoff.tasks.annotations import POOL, Pool
 
 FILE = "looks.json"
+POOL = "pool.json"
+
+
+class Pool(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """`annotations/pool.json`: the pairs to grade, in an order that does not show who ranked them."""
+
+    metadata: dict[str, Any] = {}
+    pairs: dict[str, list[str]]
 
 
 class LookPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

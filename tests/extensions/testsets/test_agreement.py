@@ -17,7 +17,7 @@ from bakeoff.extensions.testsets.agreement import (
     most_unequal,
     ordinal_alpha,
 )
-from bakeoff.tasks.task_folder import TaskFolder
+from bakeoff.extensions.testsets.task_folder import TaskFolder
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import binomtest

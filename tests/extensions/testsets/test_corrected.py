@@ -12,10 +12,10 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.evaluation.measures import Measure
 from bakeoff.extensions.testsets.corrected import correct, sample_pairs
 from bakeoff.extensions.testsets.new_task import write_task
+from bakeoff.extensions.testsets.task_folder import TaskFolder
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import run
 from bakeoff.tasks.formats.native import QueryFile
-from bakeoff.tasks.task_folder import TaskFolder
 from bakeoff_providers.errors import InputError
 from typer.testing import CliRunner
 

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bakeoff.calls.ask import make_asker
 from bakeoff.calls.retry import RetryPolicy
 from bakeoff.core.paths import root
-from bakeoff.core.text_similarity import near_duplicates, overlap, similarity
+from bakeoff.extensions.testsets.ask import make_asker
 from bakeoff.extensions.testsets.chat_maker import ChatMaker
 from bakeoff.extensions.testsets.generate import (
     DEFAULT_CATEGORIES,
@@ -27,6 +26,7 @@ from bakeoff.extensions.testsets.generate import (
 )
 from bakeoff.extensions.testsets.select import read_pool
 from bakeoff.extensions.testsets.template_maker import TemplateMaker, key_phrases
+from bakeoff.extensions.testsets.text_similarity import near_duplicates, overlap, similarity
 from bakeoff.lineup.lineup import Category, Lineup
 from bakeoff.tasks.formats.native import Article, QueryFile
 from bakeoff_providers.errors import CallFailed, InputError

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bakeoff.calls.ask import Unusable, make_asker
 from bakeoff.calls.retry import RetryPolicy
+from bakeoff.extensions.testsets.ask import Unusable, make_asker
 from bakeoff.extensions.testsets.grade import Judge, grade_all, read_grade
 from bakeoff.tasks.ground_truth import GRADES
 from bakeoff.tasks.load import load_task

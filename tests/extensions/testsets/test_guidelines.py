@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 import pytest
 from bakeoff.extensions.testsets.annotate import to_html
-from bakeoff.tasks.task_folder import TaskFolder
+from bakeoff.extensions.testsets.task_folder import TaskFolder
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from bakeoff.extensions.testsets.health import Health, health
 from bakeoff.extensions.testsets.pool import write_pool
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.running.task_health import Health, health
 from bakeoff.tasks.load import load_task
 
 from tests.cli.test_wrong_arguments import bakeoff

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from bakeoff.core.files import read_json
 from bakeoff.core.paths import task_file
-from bakeoff.tasks.annotations import AdjudicatedPair, Annotation, decisive, majority, settle
+from bakeoff.extensions.testsets.annotations import AdjudicatedPair, Annotation, decisive, majority, settle
+from bakeoff.extensions.testsets.task_folder import TaskFolder
 from bakeoff.tasks.ground_truth import GroundTruth
 from bakeoff.tasks.load import load_task
-from bakeoff.tasks.task_folder import TaskFolder
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st

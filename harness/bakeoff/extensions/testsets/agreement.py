@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.files import read_json
+from bakeoff.extensions.testsets.annotations import AdjudicatedPair, Annotation, QueryDocument
+from bakeoff.extensions.testsets.task_folder import TaskFolder
 from bakeoff.statistics.constants import NOISE, SEED
 from bakeoff.statistics.intervals import RESAMPLES, bca_of_sums
-from bakeoff.tasks.annotations import AdjudicatedPair, Annotation, QueryDocument
-from bakeoff.tasks.task_folder import TaskFolder
 
 KappaWeighting = Literal["plain", "linear", "quadratic"]
 MISSING = -1

@@ -24,10 +24,10 @@ from bakeoff.core.hashing import order_key
 from bakeoff.core.local_server import LocalHandler, LocalServer, right_length
 from bakeoff.core.printable import whole_number
 from bakeoff.core.task import Document
+from bakeoff.extensions.testsets.annotations import Annotation, QueryDocument
 from bakeoff.extensions.testsets.grade import definition
+from bakeoff.extensions.testsets.task_folder import TaskFolder
 from bakeoff.report.frame import MARKS, environment, style
-from bakeoff.tasks.annotations import Annotation, QueryDocument
-from bakeoff.tasks.task_folder import TaskFolder
 
 
 class GivenGrade(msgspec.Struct, forbid_unknown_fields=True):

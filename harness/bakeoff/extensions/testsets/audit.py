@@ -16,10 +16,10 @@ from bakeoff.core.task import Drawn
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import join_arrays, score_queries
 from bakeoff.extensions.testsets.agreement import TwoWay, agreement
+from bakeoff.extensions.testsets.annotations import QueryDocument
 from bakeoff.extensions.testsets.pool import Rankings
 from bakeoff.statistics.averaging import averaging_of
 from bakeoff.statistics.constants import SEED
-from bakeoff.tasks.annotations import QueryDocument
 
 SAMPLES = 1000
 PRIOR = 0.5  # pseudo-count of every grade (Jeffreys prior)

@@ -7,8 +7,8 @@ from functools import partial
 
 import msgspec
 
-from bakeoff.calls.ask import Asker, Question, Unusable, read_object
 from bakeoff.core.hashing import order_key
+from bakeoff.extensions.testsets.ask import Asker, Question, Unusable, read_object
 from bakeoff.extensions.testsets.generate import Draft, GenerationRequest, Maker
 from bakeoff.tasks.formats.native import Article
 

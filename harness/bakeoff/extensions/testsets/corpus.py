@@ -19,9 +19,9 @@ from bakeoff.core.facts import Fact
 from bakeoff.core.files import read_bytes, read_json
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.task import DocumentChunking
-from bakeoff.core.text_similarity import normalise
 from bakeoff.extensions.testsets import mediawiki, wikipedia_database
 from bakeoff.extensions.testsets.document_files import READERS, Unreadable, read_document
+from bakeoff.extensions.testsets.text_similarity import normalise
 from bakeoff.tasks.formats import source_tables
 from bakeoff.tasks.formats.cells import Row
 from bakeoff.tasks.formats.native import Article, ArticleFile

@@ -16,6 +16,7 @@ from bakeoff.core.task import Judgments
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.ranked_grades import join
 from bakeoff.evaluation.score import score_queries
+from bakeoff.extensions.testsets.annotations import QueryDocument, settle
 from bakeoff.extensions.testsets.pool import Rankings
 from bakeoff.extensions.testsets.ppi import (
     FEWEST,
@@ -27,8 +28,7 @@ from bakeoff.extensions.testsets.ppi import (
     correct_mean,
     mean_estimate,
 )
-from bakeoff.tasks.annotations import QueryDocument, settle
-from bakeoff.tasks.task_folder import TaskFolder
+from bakeoff.extensions.testsets.task_folder import TaskFolder
 
 
 @dataclass(frozen=True, slots=True)

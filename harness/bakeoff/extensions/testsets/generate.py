@@ -14,7 +14,7 @@ from bakeoff_providers.needs import Plugin
 from bakeoff_providers.registry import Registry
 
 from bakeoff.core.progress import Progress, silent
-from bakeoff.core.text_similarity import MOST_ALIKE, overlap, similarity
+from bakeoff.extensions.testsets.text_similarity import MOST_ALIKE, overlap, similarity
 from bakeoff.lineup.lineup import Category
 from bakeoff.tasks.formats.native import Article, QueryEntry, QueryFile, count_categories
 

@@ -10,15 +10,15 @@ from typing import Any
 import msgspec
 from bakeoff_providers.errors import BakeoffError, CallFailed, InputError, Unavailable
 
-from bakeoff.calls.ask import Asker, Question, Unusable, read_object
 from bakeoff.calls.paid import Usage
 from bakeoff.core.files import write_json
 from bakeoff.core.printable import pluralise
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.task import Document, Query
-from bakeoff.tasks.annotations import Annotation, QueryDocument
+from bakeoff.extensions.testsets.annotations import Annotation, QueryDocument
+from bakeoff.extensions.testsets.ask import Asker, Question, Unusable, read_object
+from bakeoff.extensions.testsets.task_folder import TaskFolder
 from bakeoff.tasks.ground_truth import GRADES
-from bakeoff.tasks.task_folder import TaskFolder
 
 LONGEST = 6000  # characters of a document that a judge sees
 SAVE_EVERY = 20  # grades between two writes of the file; each answer is in the cache at once

@@ -14,12 +14,12 @@ from bakeoff_providers.registry import nearest
 from bakeoff.core.files import write_atomic, write_json
 from bakeoff.core.printable import printable
 from bakeoff.core.task import document_ids
-from bakeoff.tasks.annotations import Annotation, QueryDocument
+from bakeoff.extensions.testsets.annotations import Annotation, QueryDocument
+from bakeoff.extensions.testsets.task_folder import TaskFolder
 from bakeoff.tasks.formats.cells import Row, Rows
 from bakeoff.tasks.formats.rows import JudgmentCollector, JudgmentColumns, judgment_rows, whole
 from bakeoff.tasks.formats.table_columns import COLUMNS, columns_of, complete_labels, find_columns, label_in
 from bakeoff.tasks.formats.tables import read_table
-from bakeoff.tasks.task_folder import TaskFolder
 
 HEADS = ("grade", "query_text", "title", "text", "query", "document")
 LONGEST = 500  # characters of a text in a cell

@@ -16,9 +16,9 @@ from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import join, score_queries
 from bakeoff.evaluation.unjudged import winner_changing_grades
+from bakeoff.extensions.testsets.annotations import QueryDocument
 from bakeoff.extensions.testsets.pool import Rankings
 from bakeoff.statistics.constants import NOISE
-from bakeoff.tasks.annotations import QueryDocument
 from bakeoff.tasks.ground_truth import GRADES
 
 

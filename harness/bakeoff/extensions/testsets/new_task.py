@@ -13,10 +13,10 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.data_files import read_data
 from bakeoff.core.files import check_writable, read_toml, write_atomic, write_folder, write_json
+from bakeoff.extensions.testsets.task_folder import TaskFolder, check_not_built_in
 from bakeoff.tasks.formats.native import FORMAT, ArticleFile, QueryFile
 from bakeoff.tasks.formats.source_tables import FILES
 from bakeoff.tasks.ground_truth import FILE, GroundTruth, rel_line
-from bakeoff.tasks.task_folder import TaskFolder, check_not_built_in
 
 DESCRIPTION, QUERIES = "task.toml", "queries.json"  # file names in a new task
 UNNAMED = "task"  # default folder of a task

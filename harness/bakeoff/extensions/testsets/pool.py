@@ -13,12 +13,12 @@ from bakeoff.core.files import write_json
 from bakeoff.core.hashing import order_key
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
+from bakeoff.extensions.testsets.task_folder import TaskFolder
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report.words import failure_words
 from bakeoff.results.schema import read_detailed
 from bakeoff.running.runner import Settings, run
-from bakeoff.tasks.annotations import POOL, Pool
-from bakeoff.tasks.task_folder import TaskFolder
+from bakeoff.tasks.looks import POOL, Pool
 
 ALL_BELOW = 1000  # grade all pairs up to this many, about a day's work
 DEPTH = 10

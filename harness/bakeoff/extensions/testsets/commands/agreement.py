@@ -41,10 +41,10 @@ def agreement(
     from bakeoff.core.files import write_json
     from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets.agreement import agreement as compare
+    from bakeoff.extensions.testsets.task_folder import TaskFolder
     from bakeoff.report.console import console
     from bakeoff.report.grid import Figures, Grid
     from bakeoff.report.words import words
-    from bakeoff.tasks.task_folder import TaskFolder
 
     check_file(out, force=force)
     folder = TaskFolder.open(task)
@@ -114,12 +114,12 @@ def audit(
 
     from bakeoff.core.printable import pluralise
     from bakeoff.evaluation.measures import Measure
+    from bakeoff.extensions.testsets.annotations import settle
     from bakeoff.extensions.testsets.audit import audit as examine
+    from bakeoff.extensions.testsets.task_folder import TaskFolder
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars, console
     from bakeoff.report.words import WEIGHTED
-    from bakeoff.tasks.annotations import settle
-    from bakeoff.tasks.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
     annotators = folder.annotators()

@@ -15,8 +15,8 @@ from bakeoff.cli.shared_options import TaskArgument, annotator_name, say, say_co
 
 if TYPE_CHECKING:
     from bakeoff.extensions.testsets.agreement import Disagreement
-    from bakeoff.tasks.annotations import QueryDocument
-    from bakeoff.tasks.task_folder import TaskFolder
+    from bakeoff.extensions.testsets.annotations import QueryDocument
+    from bakeoff.extensions.testsets.task_folder import TaskFolder
 
 Who = Annotated[str | None, typer.Option(help="Who is grading; default: your login.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The page's port; 0 takes a free one.")]
@@ -26,8 +26,8 @@ OpenPage = Annotated[bool, typer.Option("--open/--no-open", help="Open the page 
 def annotate(task: TaskArgument, who: Who = None, port: Port = 0, open_page: OpenPage = True) -> None:
     """Grade by hand, on a page that only this machine can open."""
     from bakeoff.extensions.testsets.pool import ALL_BELOW
-    from bakeoff.tasks.annotations import POOL
-    from bakeoff.tasks.task_folder import TaskFolder
+    from bakeoff.extensions.testsets.task_folder import TaskFolder
+    from bakeoff.tasks.looks import POOL
 
     folder = TaskFolder.open(task)
     if folder.size > ALL_BELOW and not (folder.annotations / POOL).exists():
@@ -48,7 +48,7 @@ def adjudicate(
     """Resolve disagreements, then write the ground truth."""
     from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets.agreement import Adjudication
-    from bakeoff.tasks.task_folder import TaskFolder
+    from bakeoff.extensions.testsets.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
     folder.check_own()

@@ -44,11 +44,11 @@ from bakeoff.extensions.testsets.commands.pairs_to_grade import (
 )
 
 if TYPE_CHECKING:
+    from bakeoff.extensions.testsets.annotations import QueryDocument
     from bakeoff.extensions.testsets.label_next import Candidate
     from bakeoff.extensions.testsets.ppi import CorrectedMean
+    from bakeoff.extensions.testsets.task_folder import TaskFolder
     from bakeoff.report.grid import Grid
-    from bakeoff.tasks.annotations import QueryDocument
-    from bakeoff.tasks.task_folder import TaskFolder
 
 
 def export_(
@@ -67,7 +67,7 @@ def export_(
     """
     from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets.grade_tables import check_table, write_pairs
-    from bakeoff.tasks.task_folder import TaskFolder
+    from bakeoff.extensions.testsets.task_folder import TaskFolder
 
     check_table(out)
     check_file(out, force=force)
@@ -100,7 +100,7 @@ def import_(
     """
     from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets.grade_tables import import_grades
-    from bakeoff.tasks.task_folder import TaskFolder
+    from bakeoff.extensions.testsets.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
     annotator = annotator_name(who)
@@ -159,7 +159,7 @@ def pairs_(
     sample.
     """
     from bakeoff.core.printable import pluralise
-    from bakeoff.tasks.task_folder import TaskFolder
+    from bakeoff.extensions.testsets.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
     if judge not in ("llm", "people"):
@@ -213,9 +213,9 @@ def correct_(
     """Score by a model's grades, corrected by a human sample."""
     from bakeoff.evaluation.measures import Measure
     from bakeoff.extensions.testsets.corrected import correct, grades_by
+    from bakeoff.extensions.testsets.task_folder import TaskFolder
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import console
-    from bakeoff.tasks.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
     by = Measure.parse(measure) if measure else Lineup.read(lineup_path(lineup)).primary
@@ -256,10 +256,10 @@ def next_(
     """List the ungraded pairs that matter most to the ranking."""
     from bakeoff.evaluation.measures import Measure
     from bakeoff.extensions.testsets.label_next import next_pairs
+    from bakeoff.extensions.testsets.task_folder import TaskFolder
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars, console
     from bakeoff.report.grid import Grid
-    from bakeoff.tasks.task_folder import TaskFolder
 
     folder = TaskFolder.open(task)
     by = Measure.parse(measure) if measure else Lineup.read(lineup_path(lineup)).primary

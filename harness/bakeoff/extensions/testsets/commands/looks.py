@@ -11,10 +11,10 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.cli.shared_options import say, warn
 from bakeoff.extensions.testsets.commands.pairs_to_grade import pairs_to_grade
-from bakeoff.tasks.task_folder import TaskFolder
+from bakeoff.extensions.testsets.task_folder import TaskFolder
 
 if TYPE_CHECKING:
-    from bakeoff.tasks.annotations import QueryDocument
+    from bakeoff.extensions.testsets.annotations import QueryDocument
     from bakeoff.tasks.looks import LookState
 
 GradePairs = Callable[["TaskFolder", "list[QueryDocument]", Callable[[], object]], None]

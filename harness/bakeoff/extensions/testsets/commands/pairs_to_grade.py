@@ -12,11 +12,11 @@ from bakeoff.cli.shared_options import lineup_path, parse_settings, say, warn
 from bakeoff.core.printable import pluralise
 
 if TYPE_CHECKING:
-    from bakeoff.calls.ask import Asker
     from bakeoff.calls.paid import Usage
+    from bakeoff.extensions.testsets.annotations import QueryDocument
+    from bakeoff.extensions.testsets.ask import Asker
     from bakeoff.extensions.testsets.pool import Rankings
-    from bakeoff.tasks.annotations import QueryDocument
-    from bakeoff.tasks.task_folder import TaskFolder
+    from bakeoff.extensions.testsets.task_folder import TaskFolder
 
 Depth = Annotated[int, typer.Option(min=1, help="Number of documents to pool from each contender.")]
 AllBelow = Annotated[int, typer.Option(min=0, help="Grade all pairs if there are at most this many.")]
@@ -64,7 +64,7 @@ def pairs_to_grade(
 def _pairs(folder: TaskFolder, lineup: Path | None, depth: int, all_below: int, offline: bool) -> PairsToGrade:
     from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets.pool import extend_pool, pool_rankings, write_pool
-    from bakeoff.tasks.annotations import POOL
+    from bakeoff.tasks.looks import POOL
 
     if folder.size <= all_below:
         say(f"{pluralise(folder.size, 'pair')}: all of them")
@@ -94,8 +94,8 @@ def chat_askers(specs: list[str], given: list[str] | None, max_cost: float | Non
     """The models, which share one budget and the answer cache."""
     from bakeoff_providers.weights import home
 
-    from bakeoff.calls.ask import make_asker
     from bakeoff.calls.budget import Budget
+    from bakeoff.extensions.testsets.ask import make_asker
 
     budget: Budget | None = Budget(max_cost) if max_cost is not None else None
     options = parse_settings(given, "temperature=0.7")

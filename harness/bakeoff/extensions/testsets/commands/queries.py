@@ -28,7 +28,7 @@ from bakeoff.cli.shared_options import (
 from bakeoff.extensions.testsets.commands.pairs_to_grade import ChatOption, chat_askers, echo_estimate, echo_usage
 
 if TYPE_CHECKING:
-    from bakeoff.calls.ask import Asker
+    from bakeoff.extensions.testsets.ask import Asker
     from bakeoff.tasks.formats.native import QueryFile
 
 queries = typer.Typer(help="Import or generate queries for a corpus.", no_args_is_help=True)
@@ -152,9 +152,9 @@ def import_queries_(
     from bakeoff.extensions.testsets.corpus import LEFT_OUT
     from bakeoff.extensions.testsets.new_task import DESCRIPTION, queries_file, write_task
     from bakeoff.extensions.testsets.query_import import import_queries
+    from bakeoff.extensions.testsets.task_folder import TaskFolder
     from bakeoff.tasks.formats.native import document as document_of
     from bakeoff.tasks.formats.native import read_articles
-    from bakeoff.tasks.task_folder import TaskFolder
 
     check_folder(out)
     path = queries_file(out)

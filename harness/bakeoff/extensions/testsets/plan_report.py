@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bakeoff.core.printable import join_names
-from bakeoff.results.plan_queries import PlannedLooks, QueryPlan
+from bakeoff.extensions.testsets.plan_queries import PlannedLooks, QueryPlan
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 QueryDocument = tuple[str, str]  # query id, document id
-ADJUDICATION, POOL = "adjudication.json", "pool.json"
+ADJUDICATION = "adjudication.json"
 
 
 class Annotation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -39,13 +39,6 @@ class AdjudicatedPair(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     grades: dict[str, int]
     grade: int
     why: str = ""
-
-
-class Pool(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """`annotations/pool.json`: the pairs to grade, in an order that does not show who ranked them."""
-
-    metadata: dict[str, Any] = {}
-    pairs: dict[str, list[str]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,12 @@ from bakeoff.core.printable import join_names
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
-from bakeoff.core.text_similarity import MOST_ALIKE, near_duplicates, overlap
 from bakeoff.embedding.preflight import task_warnings
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.ranked_grades import NO_DOCUMENT
 from bakeoff.evaluation.score import Scores, join, score_queries
+from bakeoff.extensions.testsets.annotations import QueryDocument
+from bakeoff.extensions.testsets.text_similarity import MOST_ALIKE, near_duplicates, overlap
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import Settings, run
 from bakeoff.statistics.averaging import Averaging, task_averaging
@@ -27,7 +28,6 @@ from bakeoff.statistics.columns import differences_of
 from bakeoff.statistics.detectable import find_noticeable_gap, round_gap
 from bakeoff.systems.dense import Dense
 from bakeoff.systems.lexical import Lexical
-from bakeoff.tasks.annotations import QueryDocument
 
 MOST_RELEVANT = 0.5  # of the corpus: above it a random order looks good
 LEXICAL = 0.9  # of the oracle's score: above it words alone answer the queries

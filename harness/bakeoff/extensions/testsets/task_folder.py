@@ -15,12 +15,10 @@ from bakeoff.core.facts import Fact, fact
 from bakeoff.core.files import check_writable, file_exists, read_json, read_text, read_toml, write_json
 from bakeoff.core.paths import default_lineup, root, task_description, task_names
 from bakeoff.core.task import Document, Query, Task, document_ids
-from bakeoff.tasks.annotations import (
+from bakeoff.extensions.testsets.annotations import (
     ADJUDICATION,
-    POOL,
     AdjudicatedPair,
     Annotation,
-    Pool,
     QueryDocument,
     SettledGrades,
     settle,
@@ -29,6 +27,7 @@ from bakeoff.tasks.formats.native import FORMAT, drop_repeated_grades
 from bakeoff.tasks.ground_truth import GRADES, HIGHEST, GroundTruth, one_of
 from bakeoff.tasks.kinds import load_kind
 from bakeoff.tasks.kinds.graded import Graded
+from bakeoff.tasks.looks import POOL, Pool
 
 T = TypeVar("T")
 YES_OR_NO = {1: "relevant", 0: "not relevant"}

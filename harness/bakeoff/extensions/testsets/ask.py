@@ -14,10 +14,10 @@ from bakeoff_providers.chat import CHATS
 from bakeoff_providers.chat.base import ChatModel, Reply, Schema
 from bakeoff_providers.errors import CallFailed, InputError
 
-from bakeoff.calls.answers import AnswerCache, question_keys
 from bakeoff.calls.budget import Budget, estimate_tokens
 from bakeoff.calls.paid import Account, Calls, Request, Sent, Service, Usage, as_they_come
 from bakeoff.calls.retry import RetryPolicy, Unanswered
+from bakeoff.extensions.testsets.answers import AnswerCache, question_keys
 
 T = TypeVar("T")
 LONGEST_ANSWER = 1_000_000  # characters; grades and queries need less than a thousandth

@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from bakeoff.calls.answers import AnswerCache, question_keys
-from bakeoff.calls.ask import LONGEST_ANSWER, Asker, Question, Unusable, read_object, without_thoughts
 from bakeoff.calls.budget import Budget, BudgetReached
 from bakeoff.calls.retry import RetryPolicy
 from bakeoff.core.hashing import text_key
+from bakeoff.extensions.testsets.answers import AnswerCache, question_keys
+from bakeoff.extensions.testsets.ask import LONGEST_ANSWER, Asker, Question, Unusable, read_object, without_thoughts
 from bakeoff_providers.chat import CHATS
 from bakeoff_providers.chat.base import Reply
 from bakeoff_providers.errors import CallFailed, InputError, Unavailable
@@ -235,7 +235,7 @@ ASKING = """
 import sys
 from pathlib import Path
 import msgspec
-from bakeoff.calls.ask import Question, make_asker, read_object
+from bakeoff.extensions.testsets.ask import Question, make_asker, read_object
 
 class Graded(msgspec.Struct):
     grade: int

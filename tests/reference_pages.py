@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff.cli.command_table import GROUPS, build_command, own_commands
-from bakeoff.cli.options import HEADS, PluginOptions, Sort, entry_of, lineup_entry, sorts
 from bakeoff.core.extensions import Command
+from bakeoff.extensions.installation.options import HEADS, PluginOptions, Sort, entry_of, lineup_entry, sorts
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 from bakeoff.search.stores.existing import EXISTING

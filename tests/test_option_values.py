@@ -8,8 +8,8 @@ from typing import Any, get_args
 
 import msgspec
 import pytest
-from bakeoff.cli.options import Sort, sorts
 from bakeoff.evaluation.measures import Measure
+from bakeoff.extensions.installation.options import Sort, sorts
 from bakeoff.lineup.lineup import Lineup
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.options import REST, Option, bare, is_union

@@ -103,7 +103,7 @@ def _search(url: str) -> None:
     from bakeoff.calls.retry import RetryPolicy
     from bakeoff.core.id_rows import IdRows
     from bakeoff.core.task import Query
-    from bakeoff.search.retrievers.http import Http
+    from bakeoff.extensions.retrievers.http import Http
     from bakeoff.systems.retriever import RetrieverSearcher
 
     retriever = Http(

@@ -12,8 +12,8 @@ from threading import Thread
 from typing import Any
 
 from bakeoff.calls.retry import RetryPolicy
+from bakeoff.extensions.retrievers.http import Http
 from bakeoff.search.rerankers import RERANKERS
-from bakeoff.search.retrievers.http import Http
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Role
 from bakeoff_providers.chat import CHATS

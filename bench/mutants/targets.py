@@ -29,7 +29,7 @@ class Target:
 TARGETS = (
     Target(
         "measures",
-        (HARNESS / "evaluation",),
+        (HARNESS / "evaluation", HARNESS / "extensions/measures"),
         (
             "evaluation/test_score_examples.py",
             "evaluation/test_ranked_grades.py",
@@ -87,9 +87,15 @@ TARGETS = (
         "cache",
         (
             *(HARNESS / "embedding" / f"{name}.py" for name in ("cache", "space", "shards")),
-            *(HARNESS / "calls" / f"{name}.py" for name in ("key_index", "answers")),
+            HARNESS / "calls/key_index.py",
+            HARNESS / "extensions/testsets/answers.py",
         ),
-        ("embedding/test_cache.py", "embedding/test_sharing.py", "calls/test_ask.py", "calls/test_paid.py"),
+        (
+            "embedding/test_cache.py",
+            "embedding/test_sharing.py",
+            "extensions/testsets/test_ask.py",
+            "calls/test_paid.py",
+        ),
     ),
     Target(
         "embedding",

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pytest
 from bakeoff.cli.main import app
-from bakeoff.cli.options import PluginOptions, Sort, entry_of, find_entries, lineup_entry, sorts
+from bakeoff.extensions.installation.options import PluginOptions, Sort, entry_of, find_entries, lineup_entry, sorts
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.options import options_of, type_words
 from bakeoff_providers.registry import Registry

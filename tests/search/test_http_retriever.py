@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import pytest
 from bakeoff.calls.retry import RetryPolicy
-from bakeoff.search.retrievers.http import Http
+from bakeoff.extensions.retrievers.http import Http
 from bakeoff_providers.errors import BakeoffError, CallFailed, StoreError
 
 from tests.errors import says

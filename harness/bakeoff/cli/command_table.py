@@ -71,10 +71,7 @@ CORE = (
     Command("score", "bakeoff.cli.compare:score", DECIDE, "Score TREC runs and test their differences."),
     Command("validate", "bakeoff.cli.validate:validate", SET_UP, "Check a line-up or a task; spend nothing."),
     Command("list", "bakeoff.cli.listing:list_", SET_UP, "List what is available and what is missing."),
-    Command("options", "bakeoff.cli.options:options", SET_UP, "List every option with its default and meaning."),
-    Command("doctor", "bakeoff.cli.doctor:doctor", SET_UP, "Check every provider with one test embedding."),
     Command("models", "bakeoff.cli.listing:models", SET_UP, "Get the weights of local models."),
-    Command("cache", "bakeoff.cli.cache:cache", SET_UP, "Inspect, prune or clear the vectors on disk."),
 )
 
 

@@ -3,7 +3,7 @@
 Every package in `bakeoff/extensions/` lists what it adds in its own `__init__`:
 
 - `COMMANDS` of the command line;
-- by name `SYSTEMS`, `STORES`, `EXISTING`, `RERANKERS`, `FORMATS`, `KINDS` and `ENGINES`;
+- by name `SYSTEMS`, `STORES`, `EXISTING`, `RETRIEVERS`, `RERANKERS`, `FORMATS`, `KINDS`, `MEASURES` and `ENGINES`;
 - `WORDS` for its facts;
 - `API` and `PLUGIN_API`, names of `bakeoff` and of `bakeoff.plugins`;
 - `REGISTRIES` of its own, for `bakeoff options`;

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import unicodedata
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
@@ -34,6 +35,11 @@ class Period(NamedTuple):
     def has(self, day: str) -> bool:
         """Whether a day is within the period. ISO dates sort as strings."""
         return self.first <= day and (not self.last or day <= self.last)
+
+
+def normalise(query: str) -> str:
+    """A query's text with compatibility forms, case and white space normalised."""
+    return " ".join(unicodedata.normalize("NFKC", query).casefold().split())
 
 
 def parse_day(value: Any, field: str) -> str:

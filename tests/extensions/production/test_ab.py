@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bakeoff.extensions.production.search_log import Impression, LogColumns
 from bakeoff.extensions.production.traffic import (
     Clusters,
     always_valid,
@@ -19,7 +20,6 @@ from bakeoff.extensions.production.traffic import (
     split_p,
     width,
 )
-from bakeoff.tasks.search_log import Impression, LogColumns
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bakeoff.extensions.production.log_judge import Attraction, count, fit, judge_log
-from bakeoff.tasks.search_log import Impression
+from bakeoff.extensions.production.search_log import Impression
 from bakeoff_providers.errors import InputError
 from scipy import stats
 

@@ -10,6 +10,7 @@ import bakeoff
 import numpy as np
 import pytest
 from bakeoff.extensions.production.interleave import Interleaved, interleave
+from bakeoff.extensions.production.search_log import Impression, LogColumns
 from bakeoff.extensions.production.traffic import (
     analyse,
     any_look_p,
@@ -19,7 +20,6 @@ from bakeoff.extensions.production.traffic import (
     read_interleaved,
     sign_test,
 )
-from bakeoff.tasks.search_log import Impression, LogColumns
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from bakeoff.cli.main import app
 from bakeoff.core.ranking import Ranking
-from bakeoff.core.task import Query
+from bakeoff.core.task import Query, normalise
 from bakeoff.extensions.production.log_import import import_log, mask, personal
 from bakeoff.extensions.production.log_replay import ask, overlap, rbo, replay
 from bakeoff.extensions.production.log_sample import (
@@ -23,12 +23,12 @@ from bakeoff.extensions.production.log_sample import (
     strata_arrays,
     strata_of,
 )
+from bakeoff.extensions.production.search_log import LogColumns, read_log, timestamp
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.save import save
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
 from bakeoff.statistics.stratified import estimate
-from bakeoff.tasks.search_log import LogColumns, normalise, read_log, timestamp
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bakeoff_providers.registry import Registry
 
+from bakeoff.core.extensions import collect_entries
 from bakeoff.evaluation.measures.base import Measure, deepest, primary_measure
 
 __all__ = ["MEASURES", "Measure", "deepest", "families", "primary_measure"]
@@ -25,12 +26,8 @@ MEASURES: Registry[Measure] = Registry(
         "judged": f"{_HERE}.hits:Judged",
         "stale": f"{_HERE}.hits:Stale",
         "dcg": f"{_HERE}.ndcg:DCG",
-        "rbp": f"{_HERE}.expected_reciprocal_rank:RankBiasedPrecision",
-        "rbp_residual": f"{_HERE}.expected_reciprocal_rank:RankBiasedResidual",
-        "err": f"{_HERE}.expected_reciprocal_rank:ExpectedReciprocalRank",
-        "bpref": f"{_HERE}.preferences:BPref",
-        "infap": f"{_HERE}.preferences:InferredAP",
         "gm_map": f"{_HERE}.average_precision:GeometricMAP",
+        **collect_entries("MEASURES"),
         # Aliases: accepted, and printed as the main name.
         "ap": f"{_HERE}.average_precision:AveragePrecision",
         "hit": f"{_HERE}.hits:Accuracy",

@@ -11,8 +11,9 @@ from pathlib import Path
 import msgspec
 
 from bakeoff.core.files import write_atomic
+from bakeoff.core.task import normalise
+from bakeoff.extensions.production.search_log import Impression, LogColumns, read_log, timestamp
 from bakeoff.results.check import Check, Gauge
-from bakeoff.tasks.search_log import Impression, LogColumns, normalise, read_log, timestamp
 
 PERSONAL = {
     "e-mail address": re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}\.[\w-]"),

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.files import write_atomic
+from bakeoff.extensions.production.search_log import Impression
 from bakeoff.results.check import Check, Gauge
-from bakeoff.tasks.search_log import Impression
 
 ITERATIONS = 500
 SETTLED = 1e-6

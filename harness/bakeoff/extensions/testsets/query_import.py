@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import nearest
 
 from bakeoff.core.files import read_lines
 from bakeoff.core.filters import parse_where
-from bakeoff.core.task import AS_OF, parse_day
+from bakeoff.core.task import AS_OF, normalise, parse_day
 from bakeoff.extensions.testsets.corpus import LEFT_OUT
 from bakeoff.extensions.testsets.generate import free_id
 from bakeoff.tasks.formats.cells import Row
 from bakeoff.tasks.formats.native import QueryEntry, QueryFile, count_categories
 from bakeoff.tasks.formats.source_tables import columns_for, describe_columns, number_columns, other_columns
 from bakeoff.tasks.formats.tables import read_table
-from bakeoff.tasks.search_log import LogColumns, normalise, read_log
 
 
 @dataclass(slots=True)
@@ -179,7 +179,12 @@ def _day(cell: Any, path: Path, place: str) -> str:
 
 def _of_log(path: Path, given: Mapping[str, str]) -> list[_QueryRow]:
     """Distinct queries with their counts, most frequent first."""
-    asked = [normalise(row.query) for row in read_log(path, LogColumns.rename(given), ("query",), empty=True)]
+    column, asked = given.get("query", "query"), []
+    for place, row in read_table(path).rows:
+        if column not in row:
+            remedy = f"{nearest(column, list(row))} --column query=NAME says what the log calls it"
+            raise InputError(f"there is no column {column!r}", file=path, place=place, remedy=remedy)
+        asked.append(normalise(str(row[column] or "")))
     first = {query: place for place, query in reversed(list(enumerate(asked, start=1)))}
     return [
         _QueryRow(f"row {first[query]}", query, metadata={"asked": count})

@@ -10,6 +10,8 @@ from bakeoff_providers.errors import StoreError
 from bakeoff_providers.needs import Plugin
 from bakeoff_providers.registry import Registry
 
+from bakeoff.core.extensions import collect_entries
+
 Scored = Sequence[tuple[str, float]]
 Unknown = Annotated[Literal["error", "drop"], "what happens to ids that are no documents of the task"]
 
@@ -53,7 +55,7 @@ RETRIEVERS: Registry[Retriever] = Registry(
     "bakeoff.retrievers",
     {
         "function": "bakeoff.search.retrievers.function:Function",
-        "http": "bakeoff.search.retrievers.http:Http",
+        **collect_entries("RETRIEVERS"),
     },
     given=("target", "policy"),
 )

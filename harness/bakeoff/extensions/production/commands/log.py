@@ -22,8 +22,8 @@ from bakeoff.cli.shared_options import (
 )
 
 if TYPE_CHECKING:
+    from bakeoff.extensions.production.search_log import LogColumns
     from bakeoff.results.check import Check
-    from bakeoff.tasks.search_log import LogColumns
 
 log = typer.Typer(help="Turn a search log into a task.", no_args_is_help=True)
 
@@ -71,8 +71,9 @@ def sample(
     """Draw queries from head, torso and tail, weighted by traffic."""
     from collections import Counter
 
+    from bakeoff.core.task import normalise
     from bakeoff.extensions.production.log_sample import sample_log
-    from bakeoff.tasks.search_log import normalise, read_log
+    from bakeoff.extensions.production.search_log import read_log
 
     columns = _check_options(out, column, force)
     deliver(
@@ -103,7 +104,7 @@ def judge(
 ) -> None:
     """Make judgments from clicks, corrected for position bias."""
     from bakeoff.extensions.production.log_judge import CUTS, judge_log
-    from bakeoff.tasks.search_log import read_log
+    from bakeoff.extensions.production.search_log import read_log
 
     columns = _check_options(out, column, force)
     deliver(
@@ -194,7 +195,7 @@ def replay(
 
 
 def _check_options(out: Path, column: list[str] | None, force: bool) -> LogColumns:
-    from bakeoff.tasks.search_log import LogColumns
+    from bakeoff.extensions.production.search_log import LogColumns
 
     check_file(out, force=force)
     return LogColumns.rename(parse_columns(column))

@@ -112,9 +112,10 @@ def _queries(
 def _texts(task: str | None, log: Path | None, size: int, seed: int) -> tuple[list[str], str]:
     from collections import Counter
 
+    from bakeoff.core.task import normalise
     from bakeoff.extensions.production.log_sample import draw
+    from bakeoff.extensions.production.search_log import LogColumns, read_log
     from bakeoff.tasks.load import load_task
-    from bakeoff.tasks.search_log import LogColumns, normalise, read_log
 
     if task is not None:
         return [query.text for query in load_task(task, Path()).queries][:size], f"task {task}"

@@ -25,8 +25,8 @@ def interleave(
 
     The exit code is 1 if people prefer a, the system in use.
     """
+    from bakeoff.extensions.production.search_log import LogColumns
     from bakeoff.extensions.production.traffic import analyse, read_interleaved
-    from bakeoff.tasks.search_log import LogColumns
 
     columns = LogColumns.rename(parse_columns(column))
     deliver(
@@ -56,8 +56,8 @@ def ab(
 
     The exit code is 1 if the treatment is worse or the split is not as planned.
     """
+    from bakeoff.extensions.production.search_log import LogColumns
     from bakeoff.extensions.production.traffic import compare_arms
-    from bakeoff.tasks.search_log import LogColumns
 
     columns, shares = LogColumns.rename(parse_columns(column)), _split(split)
     deliver(

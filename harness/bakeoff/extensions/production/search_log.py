@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -87,11 +86,6 @@ def _impressions(path: Path, columns: LogColumns, needed: Sequence[str], empty: 
         if shown and (stray := [item for item in clicked if item not in shown]):
             raise InputError(f"{stray[0]!r} was clicked, but is not in {columns.shown}", file=path, place=place)
         yield Impression(shown=shown, clicked=tuple(dict.fromkeys(clicked)), team=team, **texts)
-
-
-def normalise(query: str) -> str:
-    """Normalise compatibility forms, case and white space."""
-    return " ".join(unicodedata.normalize("NFKC", query).casefold().split())
 
 
 def timestamp(text: str, path: Path, place: str = "") -> datetime.datetime:

@@ -1,0 +1,10 @@
+"""What is installed and stored on this machine: options of every plug-in, a check of every provider, the cache."""
+
+from bakeoff.core.extensions import Command
+
+_HERE = "bakeoff.extensions.installation"
+COMMANDS = (
+    Command("options", f"{_HERE}.options:options", "Set up", "List every option with its default and meaning."),
+    Command("doctor", f"{_HERE}.doctor:doctor", "Set up", "Check every provider with one test embedding."),
+    Command("cache", f"{_HERE}.cache:cache", "Set up", "Inspect, prune or clear the vectors on disk."),
+)

@@ -1,0 +1,3 @@
+"""Retrievers besides functions: a search endpoint over HTTP."""
+
+RETRIEVERS = {"http": "bakeoff.extensions.retrievers.http:Http"}

@@ -17,6 +17,7 @@ from bakeoff.systems.dense import Dense
 from bakeoff.systems.existing import ExistingRow
 from bakeoff.systems.fused import Fused
 from bakeoff.systems.given import GivenRow
+from bakeoff.systems.hybrid import Hybrid
 from bakeoff.systems.lexical import Lexical
 from bakeoff.systems.reranked import Rerank, RerankedRow
 from bakeoff.systems.retriever import RetrieverRow
@@ -24,9 +25,10 @@ from bakeoff.systems.retriever import RetrieverRow
 NAMED = {"label": "row", "name": "row"}
 PLAIN = {"variant": {"dimensions": None, "precision": "float32"}}
 ROWS: list[tuple[System, dict[str, Any], str]] = [
+    (Dense("row", "row", provider="fake", store="faiss"), {"provider": "fake", "store": "faiss"}, "contender"),
     (
-        Dense("row", "row", provider="fake", store="faiss", variant=Variant(64, "int8"), search="hybrid"),
-        {"provider": "fake", "store": "faiss", "variant": {"dimensions": 64, "precision": "int8"}, "search": "hybrid"},
+        Hybrid("row", "row", provider="fake", store="qdrant", variant=Variant(64, "int8")),
+        {"provider": "fake", "store": "qdrant", "variant": {"dimensions": 64, "precision": "int8"}, "search": "hybrid"},
         "contender",
     ),
     (

@@ -32,14 +32,16 @@ from bakeoff.search.rerankers import RERANKERS
 from bakeoff.search.retrievers import RETRIEVERS
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.existing import EXISTING
+from bakeoff.search.stores.hybrid import HybridStore
 from bakeoff.search.variants import Variant
 from bakeoff.systems import SYSTEMS
 from bakeoff.systems.base import FieldRow, System, given_name
-from bakeoff.systems.dense import HYBRID, Dense
+from bakeoff.systems.dense import Dense
 from bakeoff.systems.embedding import EmbeddingRow, StoreRow
 from bakeoff.systems.existing import ExistingRow
 from bakeoff.systems.fused import Fused
 from bakeoff.systems.given import GivenRow
+from bakeoff.systems.hybrid import HYBRID, Hybrid
 from bakeoff.systems.lexical import Lexical
 from bakeoff.systems.reranked import Rerank, RerankedRow
 from bakeoff.systems.retriever import RetrieverRow
@@ -203,20 +205,16 @@ def _build_row(
         return _row_type(entry)(**common, store_options=dict(store.options))
     if reading := store.reading():
         return ExistingRow(**common, existing=reading)
-    return Dense(
-        **common,
-        store_options=dict(store.options),
-        variant=variant,
-        search="" if search == "vectors" else search,
-    )
+    row_type = Hybrid if search == HYBRID else Dense
+    return row_type(**common, store_options=dict(store.options), variant=variant)
 
 
 def _check_hybrid(store: StoreEntry) -> None:
     """Refuse stores without hybrid search, and existing indexes, which may hold no texts."""
     if store.reading():
         raise InputError("an existing index is searched by vectors alone", place="search", remedy="remove it")
-    if HYBRID not in STORES.get(store.name).search_kinds:
-        able = [name for name, known in STORES.load_all() if HYBRID in known.search_kinds]
+    if not issubclass(STORES.get(store.name), HybridStore):
+        able = [name for name, known in STORES.load_all() if issubclass(known, HybridStore)]
         raise InputError(
             f"{store.name} does no hybrid search of its own",
             place="search",

@@ -39,7 +39,6 @@ from bakeoff.running.stages import Answered, Compared, Scored
 from bakeoff.search.stores.scratch import scratch
 from bakeoff.systems.base import NotRun, Prepared
 from bakeoff.systems.failures import Additions, attempt
-from bakeoff.systems.fused import Fused
 from bakeoff.tasks.kinds import TASK_KINDS, load_kind
 from bakeoff.tasks.kinds.base import Extras, FinishedRun, TaskKind
 from bakeoff.tasks.sample import draw_sample
@@ -349,8 +348,7 @@ def _warnings(task: Task, lineup: Lineup) -> list[Fact]:
         warnings.append(
             fact("sampled_documents", documents=len(task.documents), drawn_from=task.drawn_from, seed=lineup.seed)
         )
-    weighted = [row.label for row in lineup.contenders if isinstance(row, Fused) and len(set(row.fusion.weights)) > 1]
-    if weighted:
+    if weighted := [row.label for row in lineup.contenders if row.weighted]:
         warnings.append(fact("weights_as_given", labels=weighted))
     if task.graded_by_model:
         grades = sum(map(len, task.judgments.values()))

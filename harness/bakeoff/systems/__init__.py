@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 BUILTIN = {
     "dense": "bakeoff.systems.dense:Dense",
+    "hybrid": "bakeoff.systems.hybrid:Hybrid",
     "existing": "bakeoff.systems.existing:ExistingRow",
     "lexical": "bakeoff.systems.lexical:Lexical",
     "retriever": "bakeoff.systems.retriever:RetrieverRow",

@@ -199,6 +199,11 @@ class System(Plugin, ABC):
         return False
 
     @property
+    def weighted(self) -> bool:
+        """Whether somebody gave its parts unequal weights."""
+        return False
+
+    @property
     def identity(self) -> Identity:
         """What a result calls its parts."""
         return Identity("", self.name)

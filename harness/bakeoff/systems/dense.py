@@ -1,38 +1,29 @@
-"""Embeddings in a vector store, with hybrid search where the store has it."""
+"""Embeddings in a vector store."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, Unavailable
 
 from bakeoff.core.clock import time_call
 from bakeoff.core.files import check_free_space, explain_full_disk
-from bakeoff.core.progress import steps
-from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
-from bakeoff.embedding.vector_rows import BLOCK, VectorRows
+from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.search import brute_force
 from bakeoff.search.answer import Answer
 from bakeoff.search.exact_search import ExactRankings, ExactSearch, sample
-from bakeoff.search.hits import Hits
-from bakeoff.search.index import Index
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
-from bakeoff.search.stores.hybrid import HybridStore
 from bakeoff.search.variants import FittedVariant, Variant
 from bakeoff.systems.base import Build, Prepared, Ready, RunContext
 from bakeoff.systems.embedding import EmbeddingSearcher, StoreRow
 from bakeoff.systems.failures import adapter_work
-
-HYBRID = "hybrid"
 
 
 @dataclass(frozen=True)
@@ -40,9 +31,14 @@ class Dense(StoreRow):
     """Embeds the corpus, or reuses vectors of another row, and builds the store."""
 
     row_type: ClassVar[str] = "dense"
+    opens_with: ClassVar[dict[str, str]] = {}  # what its store takes besides the options of the line-up
 
     variant: Variant = field(default_factory=Variant, kw_only=True)
-    search: str = field(default="", kw_only=True)  # HYBRID or ""
+
+    @property
+    def searcher_type(self) -> type[DenseSearcher]:
+        """What fills and asks its store."""
+        return DenseSearcher
 
     @property
     def searches(self) -> Hashable:
@@ -93,14 +89,9 @@ class Dense(StoreRow):
         dimensions = vectors.dimensions
         scratch.mkdir()
         held = STORES.get(self.store).holding(self.variant.precision, self.fill_store_options())
-        hybrid = {"search": self.search} if self.search else {}
-        store = STORES.create(self.store, dimensions=dimensions, folder=scratch, **held.options, **hybrid)
+        store = STORES.create(self.store, dimensions=dimensions, folder=scratch, **held.options, **self.opens_with)
         run.place(store)
-        searcher: DenseSearcher
-        if isinstance(store, HybridStore) and hybrid:
-            searcher = HybridSearcher(embedder, index, store, variant, vectors)
-        else:
-            searcher = DenseSearcher(embedder, index, store, variant, vectors, run.nearest)
+        searcher = self.searcher_type(embedder, index, store, variant, vectors, run.nearest)
         try:
             with adapter_work(), explain_full_disk() if store.on_disk() else nullcontext():
                 if store.on_disk():
@@ -108,10 +99,7 @@ class Dense(StoreRow):
                     check_free_space(scratch, int(each * len(vectors)), "vectors")
                 # Engines with native int8 quantise the vectors themselves; others get dequantised ones.
                 stored = variant.truncate(whole) if held.precision == "int8" else vectors
-                if isinstance(store, HybridStore) and hybrid:
-                    added = _fill(store, index, stored)
-                else:
-                    added = store.fill(index.ids, stored, index.all_fields())
+                added = searcher.fill(stored)
                 _, built = time_call(store.build)
                 store.check_count(len(vectors))
                 index_bytes = store.size_bytes()
@@ -141,6 +129,10 @@ class DenseSearcher(EmbeddingSearcher):
     nearest: brute_force.Nearest = brute_force.nearest
     _query_vectors: dict[str, Vectors] = field(default_factory=dict, init=False)  # by query id, for exact search
     _compared: frozenset[str] | None = field(default=None, init=False)  # queries to search exactly; None: all
+
+    def fill(self, vectors: VectorRows) -> int:
+        """Add all chunks; returns the nanoseconds spent in the store."""
+        return self.store.fill(self.index.ids, vectors, self.index.all_fields())
 
     def prefetch(self, queries: Sequence[Query]) -> None:
         """Also draws the queries on which an exact store is checked."""
@@ -172,51 +164,3 @@ class DenseSearcher(EmbeddingSearcher):
     def close(self) -> None:
         """Discard the store. Vectors and provider are shared with other rows."""
         self.store.discard()
-
-
-@dataclass(slots=True)
-class HybridSearcher(DenseSearcher):
-    """Hybrid search in the store. No exact search defines its right answer."""
-
-    store: HybridStore
-
-    def ask(self, query: Query) -> Answer:
-        """Embeds, then ranks by the store's own fusion."""
-        found = self._vector(query)
-        vector, text = self.variant.queries(found.vector[None])[0], self.index.texts.get(query.item, query.text)
-
-        def search(k: int) -> Hits:
-            return self.store.search_hybrid(text, vector, k, query.where)
-
-        size = self.index.fetch_size(excluding=query.excluded)
-        hits, search_ns = time_call(lambda: search(size))
-        ranking = self.index.ranking(hits, search, query.excluded)
-        return self._answer(query, ranking, search_ns, found)
-
-    @property
-    def exact(self) -> bool:
-        """Vectors alone do not define the right answer of a fusion."""
-        return False
-
-    def exact_search(self) -> ExactRankings | None:
-        """None, for the same reason."""
-        return None
-
-    def short_lists(self, queries: Sequence[Query], rankings: Mapping[str, Ranking]) -> int:
-        """Its vectors alone would fill every list."""
-        return sum(len(rankings[query.id]) < self.index.full_length(query) for query in queries)
-
-
-def _fill(store: HybridStore, index: Index, vectors: VectorRows) -> int:
-    """Add all chunks with their texts; returns the nanoseconds spent in the store."""
-    if len(vectors) > BLOCK:
-        store.expect(len(vectors), lambda count: vectors[np.linspace(0, len(vectors) - 1, count).astype(np.int64)])
-    nanoseconds, has_fields = 0, bool(index.metadata)
-    with steps(f"{store.name}: adding", len(vectors)) as advance:
-        for start, block in vectors.blocks():
-            ids = index.ids[start : start + len(block)]
-            metadata = [index.fields(row) for row in range(start, start + len(block))] if has_fields else None
-            texts = [chunk.text for chunk in index.chunks[start : start + len(block)]]
-            nanoseconds += time_call(partial(store.add_texts, ids, block, texts, metadata))[1]
-            advance(len(block))
-    return nanoseconds

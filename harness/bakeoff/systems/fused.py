@@ -30,6 +30,11 @@ class Fused(System):
         """Its parts."""
         return self.fusion.of
 
+    @property
+    def weighted(self) -> bool:
+        """By the weights of its fusion."""
+        return len(set(self.fusion.weights)) > 1
+
     def count(self, run: RunContext, ready: Ready) -> Prepared | None:  # noqa: ARG002
         """The calls of its parts, again."""
         return count_parts(self, ready)

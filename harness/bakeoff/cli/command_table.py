@@ -6,8 +6,9 @@ import copy
 import errno
 import math
 import os
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 from bakeoff_providers.errors import BrokenPlugin
@@ -16,11 +17,18 @@ from typer.models import TyperInfo, TyperPath
 
 from bakeoff.core.extensions import Command, extension_commands, load_place, load_plugin_commands
 
+F = TypeVar("F", bound=Callable[..., Any])
 _IMPOSSIBLE = (errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL)
 
 
 class _CheckedPath(TyperPath):
     """Refuses names that no file can have, which would raise wherever a file is looked for."""
+
+    def __init__(self, kind: TyperPath) -> None:
+        super().__init__(
+            kind.exists, kind.file_okay, kind.dir_okay, kind.writable, kind.readable, kind.resolve_path,
+            kind.allow_dash, kind.type,
+        )  # fmt: skip
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         try:
@@ -52,7 +60,7 @@ def check_values(parameters: list[Any]) -> None:
     """Has every path and number of a command checked before it starts."""
     for parameter in parameters:
         if type(parameter.type) is TyperPath:
-            parameter.type.__class__ = _CheckedPath
+            parameter.type = _CheckedPath(parameter.type)
         elif getattr(parameter.type, "name", "") in ("float", "float range"):
             parameter.type = _finite(parameter.type)
 
@@ -168,13 +176,23 @@ class CheckedCommand(TyperCommand):
             raise
 
 
+class Family(typer.Typer):
+    """Commands under one name, such as `bakeoff cache info`. Each checks its arguments."""
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[F], F]:
+        """Registers a function under its name or another one."""
+
+        def register(function: F) -> F:
+            summary = first_line(function.__doc__ or "")
+            return super(Family, self).command(name, cls=CheckedCommand, short_help=summary, **settings)(function)
+
+        return register
+
+
 def build_command(command: Command) -> Any:
     """The click command for a record, which names a function or a family."""
     imported = load_place(command.place)
     if isinstance(imported, typer.Typer):
-        for member in imported.registered_commands:
-            member.cls = CheckedCommand
-            member.short_help = first_line(member.callback.__doc__ or "")
         built: Any = typer.main.get_group_from_info(
             TyperInfo(imported), pretty_exceptions_short=True, suggest_commands=True, rich_markup_mode=None
         )

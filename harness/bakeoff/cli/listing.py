@@ -18,6 +18,7 @@ from bakeoff_providers.errors import BrokenPlugin, InputError
 from bakeoff_providers.needs import Needs
 from bakeoff_providers.registry import find_entry_points, load_offered, nearest
 
+from bakeoff.cli.command_table import Family
 from bakeoff.cli.shared_options import say
 from bakeoff.cli.streams import echo
 
@@ -47,7 +48,7 @@ TITLES = {
     "chat": "chat",
 }  # irregular
 
-models = typer.Typer(help="Weights of the models that run on this machine.", no_args_is_help=True)
+models = Family(help="Weights of the models that run on this machine.", no_args_is_help=True)
 
 
 def list_(

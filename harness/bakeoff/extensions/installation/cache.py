@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli.command_table import Family
 from bakeoff.cli.streams import echo
 
 if TYPE_CHECKING:
     from bakeoff.embedding.cache import Freed
 
-cache = typer.Typer(help="Vectors on disk, so that none is paid for twice.", no_args_is_help=True)
+cache = Family(help="Vectors on disk, so that none is paid for twice.", no_args_is_help=True)
 
 
 @cache.command()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from bakeoff.cli.command_table import Family
 from bakeoff.cli.shared_options import (
     ColumnOption,
     ContendersOption,
@@ -27,7 +28,7 @@ from bakeoff.cli.streams import echo
 if TYPE_CHECKING:
     from bakeoff.embedding.cache import Space
 
-vectors = typer.Typer(help="Import or export Parquet, Lance, .npy and FAISS files.", no_args_is_help=True)
+vectors = Family(help="Import or export Parquet, Lance, .npy and FAISS files.", no_args_is_help=True)
 
 ContenderOption = Annotated[str | None, typer.Option(help="Choose a contender by label, provider or model.")]
 RoleOption = Annotated[Literal["document", "query"], typer.Option(help="Take document vectors or query vectors.")]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from bakeoff_providers.errors import InputError, Unavailable
 
+from bakeoff.cli.command_table import Family
 from bakeoff.cli.shared_options import (
     DryRun,
     Force,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from bakeoff.extensions.production.canary import CanaryText
     from bakeoff.results.check import Check
 
-canary = typer.Typer(help="Record a provider's vectors; later, check for changes.", no_args_is_help=True)
+canary = Family(help="Record a provider's vectors; later, check for changes.", no_args_is_help=True)
 
 TaskOption = Annotated[str | None, typer.Option(help="Also compare a task's rankings (folder or built-in name).")]
 SetOption = Annotated[list[str] | None, typer.Option("--set", help="An option of the provider, as key=value.")]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from bakeoff_providers.errors import InputError
 
+from bakeoff.cli.command_table import Family
 from bakeoff.cli.shared_options import (
     ColumnOption,
     Force,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from bakeoff.extensions.production.search_log import LogColumns
     from bakeoff.results.check import Check
 
-log = typer.Typer(help="Turn a search log into a task.", no_args_is_help=True)
+log = Family(help="Turn a search log into a task.", no_args_is_help=True)
 
 LogArgument = Annotated[Path, typer.Argument(help="CSV, JSONL or parquet; one row per result list.")]
 SampleOption = Annotated[Path, typer.Option(help="The file from `bakeoff log sample`.")]

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bakeoff.cli.command_table import Family
 from bakeoff.cli.shared_options import JsonOption, LineupOption, MaxCost, MetricsOption, Offline, deliver, lineup_path
 
 if TYPE_CHECKING:
     from bakeoff.results.check import Check
 
-migrate = typer.Typer(help="Plan the change from one embedding model to another.", no_args_is_help=True)
+migrate = Family(help="Plan the change from one embedding model to another.", no_args_is_help=True)
 
 
 @migrate.callback()

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from bakeoff_providers.errors import InputError
 
+from bakeoff.cli.command_table import Family
 from bakeoff.cli.shared_options import (
     ARTICLES,
     ColumnOption,
@@ -21,7 +22,7 @@ from bakeoff.cli.shared_options import (
     warn,
 )
 
-corpus = typer.Typer(help="Import documents into articles.json.", no_args_is_help=True)
+corpus = Family(help="Import documents into articles.json.", no_args_is_help=True)
 
 
 @corpus.command("import")

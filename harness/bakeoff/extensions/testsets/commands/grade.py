@@ -10,6 +10,7 @@ import typer
 from bakeoff_providers.errors import InputError
 from typer.core import TyperGroup
 
+from bakeoff.cli.command_table import Family
 from bakeoff.cli.shared_options import (
     ColumnOption,
     DryRun,
@@ -123,7 +124,7 @@ class GradeOrNext(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-grade = typer.Typer(cls=GradeOrNext, help="Grade a task's pairs by people or by a model.", no_args_is_help=True)
+grade = Family(cls=GradeOrNext, help="Grade a task's pairs by people or by a model.", no_args_is_help=True)
 
 
 @grade.command("pairs")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from bakeoff_providers.errors import InputError
 
+from bakeoff.cli.command_table import Family
 from bakeoff.cli.shared_options import (
     ARTICLES,
     ColumnOption,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from bakeoff.extensions.testsets.ask import Asker
     from bakeoff.tasks.formats.native import QueryFile
 
-queries = typer.Typer(help="Import or generate queries for a corpus.", no_args_is_help=True)
+queries = Family(help="Import or generate queries for a corpus.", no_args_is_help=True)
 
 
 @queries.command()

@@ -29,7 +29,7 @@ from bakeoff.core.figures import CallTime, Timing
 from bakeoff.core.files import read_json, write_json
 from bakeoff.core.machine import Machine
 from bakeoff.core.paths import DRAFT_HEAD
-from bakeoff.core.ranking import PackedRankings, Ranking
+from bakeoff.core.ranking import RankedRun, Ranking
 from bakeoff.core.task import Judgments
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.stages import Answered, Compared, Embedding, Search, SecondStage
@@ -412,11 +412,11 @@ class _Reading:
 
     def __init__(self, path: Path, session: int, queries: Sequence[str], whole: Mapping[int, int]) -> None:
         self.whole, timed = max(whole.values(), default=0), whole.get(session, 0)
-        self.first, self.retrieved = PackedRankings(), PackedRankings()
+        self.first, self.retrieved = RankedRun(), RankedRun()
         self.timing = Timing()
         self.searched: _Searched | None = None
         self.compared: Compared | None = None
-        self._differing: dict[int, PackedRankings] = defaultdict(PackedRankings)
+        self._differing: dict[int, RankedRun] = defaultdict(RankedRun)
         names: list[str] = []
         for record in map(_ROW.decode, _records(path)):
             match record:
@@ -444,11 +444,11 @@ class _Reading:
         """A round whose order is that of the first is the first."""
         return [self._round(number) for number in range(self.whole)]
 
-    def _round(self, number: int) -> PackedRankings:
+    def _round(self, number: int) -> RankedRun:
         differing = self._differing.get(number) if number else None
         if not differing:
             return self.first
-        rankings = PackedRankings()
+        rankings = RankedRun()
         for query, ranking in self.first.items():
             rankings.add(query, differing.get(query, ranking))
         return rankings

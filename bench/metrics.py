@@ -21,7 +21,7 @@ from turns import in_turns
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bakeoff.core.ranking import RankedRun, Ranking, ScoredRun
+from bakeoff.core.ranking import Ranking, ScoredRun, run_of
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores, deepest, join, score_queries
 
@@ -61,7 +61,7 @@ class Data:
             for query, row, values in zip(self.query_ids, documents, scores, strict=True)
         }
         rankings = {query: Ranking(tuple(found), tuple(found.values())) for query, found in self.run.items()}
-        self.ranked = RankedRun.of(rankings, self.query_ids)
+        self.ranked = run_of(rankings, self.query_ids)
         self.judgments: Dicts = {
             query: dict(zip(names[row], values.tolist(), strict=True))
             for query, row, values in zip(self.query_ids, judged, grades, strict=True)

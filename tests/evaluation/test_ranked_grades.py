@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from bakeoff.core.ranking import RankedRun, Ranking, ScoredRun, make_ranking
+from bakeoff.core.ranking import Ranking, ScoredRun, make_ranking, run_of
 from bakeoff.evaluation.ranked_grades import NO_DOCUMENT, UNJUDGED, RankedGrades, find_judged, join
 from bakeoff_providers.errors import InputError
 from hypothesis import given
@@ -83,7 +83,7 @@ def test_every_place_has_the_grade_of_its_document(
         [judgments.get(query, {}).get(document, U) for document in ids] + [X] * (width - len(ids))
         for query, ids in zip(asked, kept, strict=True)
     ]
-    for answers in (rankings, RankedRun.of(rankings, QUERIES)):
+    for answers in (rankings, run_of(rankings, QUERIES)):
         ranked = join(answers, judgments, asked, depth)
         assert ranked.grades.tolist() == by_hand
         assert ranked.returned.tolist() == list(map(len, kept))

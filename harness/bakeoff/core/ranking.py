@@ -116,15 +116,6 @@ class RankedRun(Run):
         self.documents, self.scores = array("i"), array("d")
         self._codes = _Codes()
 
-    @classmethod
-    def of(cls, rankings: Mapping[str, Ranking], queries: Iterable[str]) -> RankedRun:
-        """The rankings of these queries, as far as there are any."""
-        run = cls()
-        for query in queries:
-            if query in rankings:
-                run.add(query, rankings[query])
-        return run
-
     def add(self, query: str, ranking: Ranking) -> None:
         """Adds the ranking of another query."""
         if len(set(ranking.ids)) < len(ranking):
@@ -158,6 +149,17 @@ class RankedRun(Run):
         ids = tuple(map(self._codes.names.__getitem__, self.documents[part]))
         matched = self.matched[row]
         return Ranking(ids, tuple(self.scores[part]), None if matched < 0 else matched)
+
+
+def run_of(rankings: Mapping[str, Ranking], queries: Iterable[str]) -> Run:
+    """The rankings of these queries, where there are any. A run stays as it is."""
+    if isinstance(rankings, Run):
+        return rankings
+    run = RankedRun()
+    for query in dict.fromkeys(queries):
+        if query in rankings:
+            run.add(query, rankings[query])
+    return run
 
 
 class ScoredRun(Run):

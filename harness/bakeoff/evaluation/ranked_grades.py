@@ -12,7 +12,7 @@ from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Grades
-from bakeoff.core.ranking import RankedRun, Ranking, Run
+from bakeoff.core.ranking import Ranking, run_of
 from bakeoff.core.task import Judgments
 from bakeoff.evaluation.validity import StalePlaces
 
@@ -45,7 +45,16 @@ def join(
     rankings: Mapping[str, Ranking], judgments: Judgments, query_ids: Sequence[str], depth: int | None = None
 ) -> RankedGrades:
     """Joins rankings to grades. Queries missing from the run become empty rows, which score 0."""
-    judged = [judgments.get(query, NOTHING) for query in query_ids]
+    return join_each(rankings, [judgments.get(query, NOTHING) for query in query_ids], query_ids, depth)
+
+
+def join_each(
+    rankings: Mapping[str, Ranking],
+    judged: Sequence[Mapping[str, int]],
+    query_ids: Sequence[str],
+    depth: int | None = None,
+) -> RankedGrades:
+    """Joins rankings to grades that are given row by row. Several rows may have the ranking of the same query."""
     return find_judged(rankings, judged, query_ids, depth).grade(_flat(judged))
 
 
@@ -78,8 +87,8 @@ def find_judged(
     query_ids: Sequence[str],
     depth: int | None = None,
 ) -> JudgedPlaces:
-    """Finds the judged documents of each query in its ranking."""
-    run = rankings if isinstance(rankings, Run) else RankedRun.of(rankings, query_ids)
+    """Finds the judged documents of each row in its ranking."""
+    run = run_of(rankings, query_ids)
     at = np.array([run.rows.get(query, -1) for query in query_ids], dtype=np.int64)
     returned = np.append(np.diff(run.ends), 0)[at].astype(np.int32)  # row −1 is empty
     if depth is not None:

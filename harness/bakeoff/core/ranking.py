@@ -96,40 +96,25 @@ class Run(Mapping[str, Ranking]):
         return len(self.rows)
 
 
-class _Codes(dict[str, int]):
-    """Ids get their codes when they are first looked up."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-
-    def __missing__(self, name: str) -> int:
-        self[name] = code = len(self.names)
-        self.names.append(name)
-        return code
-
-
 class RankedRun(Run):
     """Lines in the order of their rankings, with documents as codes and scores in full precision."""
 
     def __init__(self) -> None:
         super().__init__()
         self.documents, self.scores = array("i"), array("d")
-        self._codes = _Codes()
+        self._codes: dict[str, int] = {}
+        self._names: list[str] = []  # by code; made when a ranking is read
 
     def add(self, query: str, ranking: Ranking) -> None:
         """Adds the ranking of another query."""
         if len(set(ranking.ids)) < len(ranking):
             twice = next(item for item, count in Counter(ranking.ids).items() if count > 1)
             raise InputError(f"query {query!r}: {twice!r} appears twice in one ranking")
-        self.rows[query] = len(self.ends) - 1
-        self.documents.extend(map(self._codes.__getitem__, ranking.ids))
+        codes, self.rows[query] = self._codes, len(self.ends) - 1
+        self.documents.extend([codes.setdefault(document, len(codes)) for document in ranking.ids])
         self.scores.extend(ranking.scores)
         self.ends.append(len(self.documents))
         self.matched.append(-1 if ranking.matched is None else ranking.matched)
-
-    def same_order(self, other: RankedRun) -> bool:
-        """Whether every query has the same documents in the same order. Scores may differ."""
-        return self.rows.keys() == other.rows.keys() and all(self[query].ids == other[query].ids for query in self)
 
     def places_of(self, rows: Numbers, wanted: Wanted, depth: int | None) -> Numbers:
         """By the lines of every code, which are written anew for each ranking."""
@@ -144,10 +129,11 @@ class RankedRun(Run):
         return places
 
     def __getitem__(self, query: str) -> Ranking:
+        if len(self._names) < len(self._codes):
+            self._names = list(self._codes)
         row = self.rows[query]
-        part = slice(self.ends[row], self.ends[row + 1])
-        ids = tuple(map(self._codes.names.__getitem__, self.documents[part]))
-        matched = self.matched[row]
+        part, matched = slice(self.ends[row], self.ends[row + 1]), self.matched[row]
+        ids = tuple(map(self._names.__getitem__, self.documents[part]))
         return Ranking(ids, tuple(self.scores[part]), None if matched < 0 else matched)
 
 

@@ -24,7 +24,7 @@ def measure(contenders: int, queries: int) -> dict[str, float]:
     import numpy as np
     from bakeoff.evaluation.measures import Measure
     from bakeoff.results.schema import Row, Value
-    from bakeoff.results.verdict import Question, decide
+    from bakeoff.results.verdict import VerdictQuestion, decide
     from bakeoff.statistics.averaging import PerQuery
 
     rng = np.random.default_rng(42)
@@ -38,7 +38,7 @@ def measure(contenders: int, queries: int) -> dict[str, float]:
         for label, values in scores.items()
     ]
     two = dict(list(scores.items())[:2])
-    question = Question(ndcg, PerQuery(42))
+    question = VerdictQuestion(ndcg, PerQuery(42))
     decide({ndcg: two}, rows[:2], question)  # imports
     Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # the peak counts from here
     before, start = peak_mb(), time.process_time()

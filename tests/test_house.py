@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
@@ -22,6 +23,7 @@ IMPURE = {"os", "pathlib", "time", "datetime", "socket", "subprocess", "urllib",
 LONGEST = 600  # lines of a module
 MOST_LINES = {"core": 38_400, "all": 62_560}  # `wc -l`; the core is all but bakeoff/extensions
 MOST_MODULES = 415
+SHARED_NAMES = {"Cost", "Draft", "Part", "Price", "_Handler"}  # of two classes each; none may be added
 _PLACE = re.compile(r"(bakeoff|bakeoff_providers)(\.\w+)+(:\w+)?")
 
 
@@ -149,6 +151,12 @@ def test_a_match_over_known_values_has_an_end(module: str) -> None:
     assert all(
         isinstance(end, ast.MatchAs) and end.pattern is None and does.startswith("assert_never(") for end, does in ends
     )
+
+
+def test_no_two_classes_share_a_name() -> None:
+    trees = (ast.parse(path.read_text("utf-8")) for path in MODULES.values())
+    names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    assert {name for name, count in names.items() if count > 1} <= SHARED_NAMES
 
 
 def test_registries_are_seen() -> None:

@@ -71,7 +71,7 @@ TARGETS = (
     Target(
         "rankings",
         (HARNESS / "core/ranking.py",),
-        ("core/test_ranking.py", "core/test_packed_rankings.py"),
+        ("core/test_ranking.py", "core/test_run.py"),
     ),
     Target(
         "exact search",

@@ -9,11 +9,11 @@ import ir_measures
 import numpy as np
 import pytest
 import pytrec_eval
-from bakeoff.core.ranking import Ranking
+from bakeoff.core.ranking import Ranking, ScoredRun
 from bakeoff.evaluation.graded_run import GradedRun
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.ranked_grades import NO_DOCUMENT
-from bakeoff.evaluation.score import join, join_scores, random_expectation, score_queries
+from bakeoff.evaluation.score import join, random_expectation, score_queries
 from bakeoff_providers.errors import InputError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,7 +35,7 @@ Judgments = Mapping[str, Mapping[str, int]]
 
 def ours(text: str, run: Run, judgments: Judgments) -> list[float]:
     measure = Measure.parse(text)
-    values: list[float] = score_queries(join_scores(run, judgments, QUERIES, ties="trec_single"), [measure])[
+    values: list[float] = score_queries(join(ScoredRun.of(run, np.float32), judgments, QUERIES), [measure])[
         measure
     ].tolist()
     return values
@@ -145,8 +145,8 @@ def test_the_residual_is_what_rbp_gains_when_the_unjudged_are_relevant(
     """And a ranking of fourteen leaves p^14 to what would follow it."""
     run, relevant = {"q": scores}, {**dict.fromkeys(scores, 1), **judged}
     rbp, residual = Measure.parse("rbp(p=0.7)"), Measure.parse("rbp_residual(p=0.7)")
-    known = score_queries(join_scores(run, {"q": judged}, ["q"]), [rbp, residual])
-    at_most = score_queries(join_scores(run, {"q": relevant}, ["q"]), [rbp])[rbp][0] + 0.7 ** len(scores)
+    known = score_queries(join(ScoredRun.of(run), {"q": judged}, ["q"]), [rbp, residual])
+    at_most = score_queries(join(ScoredRun.of(run), {"q": relevant}, ["q"]), [rbp])[rbp][0] + 0.7 ** len(scores)
     assert known[rbp][0] + known[residual][0] == pytest.approx(at_most)
 
 

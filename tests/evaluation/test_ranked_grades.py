@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from random import Random
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from bakeoff.core.ranking import Ranking, make_ranking
-from bakeoff.evaluation import ranked_grades as grades
-from bakeoff.evaluation.ranked_grades import NO_DOCUMENT, UNJUDGED, RankedGrades, join, join_arrays, join_scores
+from bakeoff.core.ranking import Ranking, ScoredRun, make_ranking, run_of
+from bakeoff.evaluation.ranked_grades import NO_DOCUMENT, UNJUDGED, RankedGrades, find_judged, join
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,16 +22,10 @@ grade_tables = st.dictionaries(
 )
 score_tables = st.dictionaries(
     st.sampled_from(QUERIES),
-    st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from([-1.0, 0.0, 0.25, 0.5, 1.0, math.inf]), max_size=12),
+    st.dictionaries(
+        st.sampled_from(DOCUMENTS), st.sampled_from([-math.inf, -1.0, 0.0, 0.25, 0.5, 1.0, math.inf]), max_size=12
+    ),
 )
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _small_blocks() -> Iterator[None]:
-    """Two queries at a time, so that four queries cross the seams between blocks."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grades, "BLOCK", 2)
-        yield
 
 
 def rankings_of(run: Mapping[str, Mapping[str, float]]) -> dict[str, Ranking]:
@@ -65,86 +57,75 @@ def test_a_cut_keeps_the_whole_ideal() -> None:
 
 
 @given(score_tables, grade_tables, st.none() | st.integers(1, 14))
-def test_scores_are_joined_as_their_ranking_is(
-    run: dict[str, dict[str, float]], judgments: dict[str, dict[str, int]], depth: int | None
-) -> None:
-    assert same(join_scores(run, judgments, QUERIES, depth), join(rankings_of(run), judgments, QUERIES, depth))
-
-
-@given(score_tables, grade_tables, st.none() | st.integers(1, 14))
-def test_trec_ties_fall_by_descending_id(
+def test_scores_in_any_order_are_joined_as_the_ranking_of_trec_eval_is(
     run: dict[str, dict[str, float]], judgments: dict[str, dict[str, int]], depth: int | None
 ) -> None:
     rankings = {
-        query: Ranking(tuple(sorted(scores, key=lambda d: (scores[d], d), reverse=True)), ())
+        query: Ranking(tuple(sorted(scores, key=lambda d: (scores[d], d), reverse=True)), (0.0,) * len(scores))
         for query, scores in run.items()
     }
-    assert same(join_scores(run, judgments, QUERIES, depth, ties="trec"), join(rankings, judgments, QUERIES, depth))
+    assert same(join(ScoredRun.of(run), judgments, QUERIES, depth), join(rankings, judgments, QUERIES, depth))
+    assert {query: ranking.ids for query, ranking in ScoredRun.of(run).items()} == {
+        query: ranking.ids for query, ranking in rankings.items()
+    }
 
 
-@given(score_tables, grade_tables, st.none() | st.integers(1, 14), st.randoms())
-def test_indices_are_joined_as_their_ranking_is(
-    run: dict[str, dict[str, float]], judgments: dict[str, dict[str, int]], depth: int | None, random: Random
+@given(score_tables, grade_tables, st.none() | st.integers(1, 14))
+def test_every_place_has_the_grade_of_its_document(
+    run: dict[str, dict[str, float]], judgments: dict[str, dict[str, int]], depth: int | None
 ) -> None:
+    """By hand, from rankings and from a run that also holds queries that are not asked, in another order."""
     rankings = rankings_of(run)
-    rows = [[DOCUMENTS.index(d) for d in rankings[q].ids] if q in rankings else [] for q in QUERIES]
-    width = max(map(len, rows))
-    documents = np.array([row + [-1] * (width - len(row)) for row in rows], dtype=np.int32)
-    triples = [
-        (QUERIES.index(query), DOCUMENTS.index(document), grade)
-        for query, grades in judgments.items()
-        for document, grade in grades.items()
+    asked = QUERIES[:0:-1]
+    kept = [rankings[query].ids[:depth] if query in rankings else () for query in asked]
+    width = max(map(len, kept))
+    by_hand = [
+        [judgments.get(query, {}).get(document, U) for document in ids] + [X] * (width - len(ids))
+        for query, ids in zip(asked, kept, strict=True)
     ]
-    random.shuffle(triples)
-    columns = np.array(triples, dtype=np.int32).reshape(-1, 3).T
-    assert same(
-        join_arrays(documents, columns[0], columns[1], columns[2], depth), join(rankings, judgments, QUERIES, depth)
-    )
+    for answers in (rankings, run_of(rankings, QUERIES)):
+        ranked = join(answers, judgments, asked, depth)
+        assert ranked.grades.tolist() == by_hand
+        assert ranked.returned.tolist() == list(map(len, kept))
+
+
+@given(score_tables, grade_tables)
+def test_other_grades_of_the_same_documents_need_no_other_join(
+    run: dict[str, dict[str, float]], judgments: dict[str, dict[str, int]]
+) -> None:
+    judged = [judgments.get(query, {}) for query in QUERIES]
+    raised = {query: {document: grade + 2 for document, grade in grades.items()} for query, grades in judgments.items()}
+    flat = np.array([grade + 2 for grades in judged for grade in grades.values()], dtype=np.int64)
+    again = find_judged(rankings_of(run), judged, QUERIES).grade(flat)
+    assert same(again, join(rankings_of(run), raised, QUERIES))
 
 
 def test_scores_that_are_equal_in_single_precision_only() -> None:
     """trec_eval 10 tells them apart; earlier ones and pytrec_eval take them for equal, and the later id comes first."""
     run = {"q": {"a": 1.0 + 1e-12, "b": 1.0}}
-    assert join_scores(run, {"q": {"b": 1}}, ["q"], ties="trec_single").grades.tolist() == [[1, U]]
-    assert join_scores(run, {"q": {"b": 1}}, ["q"], ties="trec").grades.tolist() == [[U, 1]]
-    assert join_scores(run, {"q": {"b": 1}}, ["q"]).grades.tolist() == [[U, 1]]
+    assert join(ScoredRun.of(run, np.float32), {"q": {"b": 1}}, ["q"]).grades.tolist() == [[1, U]]
+    assert join(ScoredRun.of(run), {"q": {"b": 1}}, ["q"]).grades.tolist() == [[U, 1]]
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_nan_is_refused_wherever_it_stands(place: int) -> None:
     scores = dict(zip("abc", np.where(np.arange(3) == place, np.nan, 1.0).tolist(), strict=True))
-    with refuses(InputError, "'q2'"):
-        join_scores({"q1": {"a": 1.0}, "q2": scores}, {"q2": {"a": 1}}, ["q1", "q2"])
+    with refuses(InputError, "'q2'", repr("abc"[place])):
+        ScoredRun.of({"q1": {"a": 1.0}, "q2": scores})
 
 
 def test_duplicate_ids_are_refused() -> None:
     with refuses(InputError, "'q'", "'a'"):
         join({"q": Ranking(("a", "b", "a"), (3.0, 2.0, 1.0))}, {}, ["q"])
-    none = np.array([], dtype=np.int32)
-    with refuses(InputError, "1", "7"):
-        join_arrays(np.array([[1, 2, -1, -1], [7, 3, 7, -1]]), none, none, none)
-
-
-def test_indices_off_the_table_are_refused() -> None:
-    for query, document in ((1, 0), (-1, 0), (0, -1)):
-        with refuses(ValueError):
-            join_arrays(np.array([[1, 2]]), np.array([query]), np.array([document]), np.array([1]))
-
-
-def test_a_pair_judged_twice_is_refused() -> None:
-    with refuses(InputError):
-        join_arrays(np.array([[1, 2]]), np.array([0, 0]), np.array([2, 2]), np.array([0, 1]))
 
 
 @pytest.mark.parametrize("grade", [-2, 1001])
 def test_grades_off_the_scale_are_refused(grade: int) -> None:
     with refuses(InputError, str(grade)):
         join({}, {"q": {"a": 1, "b": grade}}, ["q"])
-    with refuses(InputError, str(grade)):
-        join_arrays(np.array([[1]]), np.array([0]), np.array([1]), np.array([grade]))
 
 
 def test_nothing_joins_to_nothing() -> None:
     assert join({}, {}, []).grades.shape == (0, 0)
-    assert join_scores({}, {"q": {"a": 1}}, ["q"]).grades.shape == (1, 0)
-    assert join_scores({"q": {}}, {}, ["q"], depth=5).ideal.shape == (1, 0)
+    assert join(ScoredRun.of({}), {"q": {"a": 1}}, ["q"]).grades.shape == (1, 0)
+    assert join(ScoredRun.of({"q": {}}), {}, ["q"], depth=5).ideal.shape == (1, 0)

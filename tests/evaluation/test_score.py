@@ -10,9 +10,9 @@ from random import Random
 import numpy as np
 import pytest
 import pytrec_eval
-from bakeoff.core.ranking import Ranking
+from bakeoff.core.ranking import Ranking, ScoredRun
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.score import join, join_scores, oracle, random_expectation, score_queries
+from bakeoff.evaluation.score import join, oracle, random_expectation, score_queries
 from bakeoff_providers.errors import InputError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -129,7 +129,7 @@ def assert_equals_trec(
     theirs: Judgments | None = None,
 ) -> None:
     measures = [Measure.parse(text) for text in TREC]
-    ours = score_queries(join_scores(run, judgments, queries, ties="trec_single"), measures)
+    ours = score_queries(join(ScoredRun.of(run, np.float32), judgments, queries), measures)
     expected = trec_values(run, theirs or judgments, queries)
     for measure in measures:
         np.testing.assert_allclose(ours[measure], expected[str(measure)], rtol=0, atol=1e-9, err_msg=str(measure))
@@ -184,7 +184,7 @@ def test_trec_evals_own_files_give_its_values(qrels: str, results: str) -> None:
 @pytest.mark.calibration
 def test_trec_evals_own_files_give_the_figures_it_printed() -> None:
     judgments, run, printed = trec_eval_files("qrels.test", "results.test")
-    ranked = join_scores(run, judgments, list(judgments), ties="trec_single")
+    ranked = join(ScoredRun.of(run, np.float32), judgments, list(judgments))
     figures = {line.split()[0]: line.split()[2] for line in printed.splitlines()}
     cuts = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
     names = {"map": "map", "mrr": "recip_rank", "rprec": "Rprec"} | {f"p@{k}": f"P_{k}" for k in cuts}
@@ -220,9 +220,9 @@ def test_values_do_not_depend_on_the_company(
 ) -> None:
     """The same value alone or among other queries and measures, whatever their order."""
     shuffled = random.sample(EVERY, len(EVERY))
-    together = score_queries(join_scores(run, judgments, QUERIES), shuffled)
+    together = score_queries(join(ScoredRun.of(run), judgments, QUERIES), shuffled)
     for row, query in enumerate(QUERIES):
-        alone = join_scores(run, judgments, [query])
+        alone = join(ScoredRun.of(run), judgments, [query])
         for measure in shuffled:
             assert score_queries(alone, [measure])[measure][0] == pytest.approx(
                 together[measure][row], rel=1e-14, abs=1e-15

@@ -11,7 +11,7 @@ from bakeoff.core.facts import Failure
 from bakeoff.core.figures import Percentiles
 from bakeoff.evaluation.measures import Measure
 from bakeoff.results.schema import Bounds, Cost, Latency, PossibleWinner, Row, Situation, Value, Verdict
-from bakeoff.results.verdict import Question, decide, not_comparable, order_agreement
+from bakeoff.results.verdict import VerdictQuestion, decide, not_comparable, order_agreement
 from bakeoff.statistics.averaging import PerQuery
 from bakeoff.statistics.guarded import queries_for_equivalence
 from msgspec.structs import replace
@@ -32,7 +32,7 @@ def _row(label: str, values: Values, **more: object) -> Row:
 
 def _decide(scores: Mapping[str, Values], rows: list[Row] | None = None, **asked: object) -> Verdict:
     found = rows or [_row(label, values) for label, values in scores.items()]
-    return decide({NDCG: scores}, found, Question(NDCG, PerQuery(42), **asked))  # type: ignore[arg-type]
+    return decide({NDCG: scores}, found, VerdictQuestion(NDCG, PerQuery(42), **asked))  # type: ignore[arg-type]
 
 
 def _rows() -> list[Row]:
@@ -89,7 +89,7 @@ def test_rows_that_score_alike_are_one_row() -> None:
     other = {"one": BASE / 2, "again": BASE / 3}
     rows = [_row(label, BASE) for label in scores]
     rows = [replace(row, measures={**row.measures, "mrr": Value(0.5)}) for row in rows]
-    differ = decide({NDCG: scores, MRR: other}, rows, Question(NDCG, PerQuery(42)))
+    differ = decide({NDCG: scores, MRR: other}, rows, VerdictQuestion(NDCG, PerQuery(42)))
     assert differ.standings["again"].alike == ""  # another measure tells them apart
     assert differ.situation == "clear"  # by the deciding one they are one row
 
@@ -209,7 +209,7 @@ def test_the_bounds_of_a_geometric_mean_are_those_of_the_figures_shown() -> None
         Row(label=label, row_type="dense", measures={"gm_map": Value(float(np.exp(v.mean())))})
         for label, v in scores.items()
     ]
-    verdict = decide({gmap: scores}, rows, Question(gmap, PerQuery(42), baseline="b"))
+    verdict = decide({gmap: scores}, rows, VerdictQuestion(gmap, PerQuery(42), baseline="b"))
     assert verdict.standings["b"].behind_least == pytest.approx(0.6, abs=0.01)
     assert verdict.standings["b"].behind_most == pytest.approx(0.6, abs=0.01)
     against = verdict.standings["a"].against
@@ -228,7 +228,7 @@ def test_agreement_of_orders_is_kendalls_tau() -> None:
 
 def test_the_order_within_a_tiny_category_says_nothing() -> None:
     scores = {label: np.linspace(0, min(1, 2 * ndcg), 12) for label, (ndcg, _) in MEANS.items()}
-    question = Question(NDCG, PerQuery(42), category_sizes={"x": 9, "y": 3})
+    question = VerdictQuestion(NDCG, PerQuery(42), category_sizes={"x": 9, "y": 3})
     assert list(decide({NDCG: scores}, _rows(), question).agreement) == ["category x"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from bakeoff.core.figures import CallTime
 from bakeoff.core.machine import machine
 from bakeoff.core.ranking import Ranking
-from bakeoff.running.draft import ANSWERS, COURSE, Draft, Drafts, Head
+from bakeoff.running.draft import ANSWERS, COURSE, Draft, DraftHead, Drafts
 from bakeoff.running.stages import Answered
 from bakeoff.search.answer import Answer, Timed
 from bakeoff.systems.base import Build
@@ -46,7 +46,7 @@ def _read(draft: Draft) -> Answered:
 
 
 def test_what_was_written_is_read_and_a_round_like_the_first_is_kept_once(tmp_path: Path) -> None:
-    draft = Draft(tmp_path / "one.draft", Head(name="one"))
+    draft = Draft(tmp_path / "one.draft", DraftHead(name="one"))
     _begin(draft)
     _round(draft, 0, [A, B], 10)
     size = (draft.folder / ANSWERS / "row.log").stat().st_size
@@ -68,7 +68,7 @@ def test_what_was_written_is_read_and_a_round_like_the_first_is_kept_once(tmp_pa
 
 
 def test_a_torn_record_ends_what_is_read_wherever_it_is_torn(tmp_path: Path) -> None:
-    draft = Draft(tmp_path / "one.draft", Head(name="one"))
+    draft = Draft(tmp_path / "one.draft", DraftHead(name="one"))
     _begin(draft)
     _round(draft, 0, [A, B], 10)
     log = draft.folder / ANSWERS / "row.log"
@@ -95,7 +95,7 @@ def test_a_torn_record_ends_what_is_read_wherever_it_is_torn(tmp_path: Path) -> 
 
 
 def test_a_second_process_goes_on_behind_a_torn_record_and_times_anew(tmp_path: Path) -> None:
-    draft = Draft(tmp_path / "one.draft", Head(name="one"))
+    draft = Draft(tmp_path / "one.draft", DraftHead(name="one"))
     _begin(draft)
     _round(draft, 0, [A, B], 10)
     _round(draft, 1, [SWAPPED], 11, queries=1)
@@ -114,7 +114,7 @@ def test_a_second_process_goes_on_behind_a_torn_record_and_times_anew(tmp_path: 
 
 
 def test_times_are_of_the_process_that_timed_most_rows(tmp_path: Path) -> None:
-    draft = Draft(tmp_path / "one.draft", Head(name="one"))
+    draft = Draft(tmp_path / "one.draft", DraftHead(name="one"))
     _begin(draft)
     _round(draft, 0, [A, B], 10)
     draft.row("other", 2).begin(Build(seconds=1.0), Answer(A, 1), None, None)
@@ -133,7 +133,7 @@ def test_times_are_of_the_process_that_timed_most_rows(tmp_path: Path) -> None:
 
 
 def test_every_sort_of_time_is_read_back(tmp_path: Path) -> None:
-    draft = Draft(tmp_path / "one.draft", Head(name="one"))
+    draft = Draft(tmp_path / "one.draft", DraftHead(name="one"))
     _begin(draft)
     kept = CallTime(5, "2026-01-01", "here")
     log = draft.row("row", 2)
@@ -152,7 +152,7 @@ def test_every_sort_of_time_is_read_back(tmp_path: Path) -> None:
 def test_a_draft_is_taken_up_by_the_same_run_alone(
     tmp_path: Path, question: str, means: str, ended: bool, found: bool
 ) -> None:
-    draft = Draft(tmp_path / "one.draft", Head(name="one", question="q", means="m"))
+    draft = Draft(tmp_path / "one.draft", DraftHead(name="one", question="q", means="m"))
     _begin(draft)
     _round(draft, 0, [A, B], 10)
     if ended:
@@ -166,7 +166,7 @@ def test_a_draft_is_taken_up_by_the_same_run_alone(
 
 
 def test_a_draft_without_a_whole_row_is_removed(tmp_path: Path) -> None:
-    draft = Draft(tmp_path / "one.draft", Head(name="one", question="q", means="m"))
+    draft = Draft(tmp_path / "one.draft", DraftHead(name="one", question="q", means="m"))
     _begin(draft)
     _round(draft, 0, [A], 10, queries=1)
     draft.close()

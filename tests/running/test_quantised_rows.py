@@ -8,7 +8,7 @@ import pytest
 from bakeoff.core.facts import fact
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.picks import Limits, is_within
-from bakeoff.results.rows import Rows
+from bakeoff.results.rows import RowMaker
 from bakeoff.results.schema import Row
 from bakeoff.running.runner import run
 from bakeoff.running.settings import Settings
@@ -47,7 +47,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Row]:
     beir_task(folder / "task")
     (folder / "lineup.toml").write_text(LINEUP)
     outcome = run(Lineup.read(folder / "lineup.toml"), Settings(cache=None))
-    return {row.label: row for row in Rows(outcome.task, outcome.machine, PerQuery(42)).of(outcome.ran)}
+    return {row.label: row for row in RowMaker(outcome.task, outcome.machine, PerQuery(42)).of(outcome.ran)}
 
 
 def test_faiss_rows_have_the_size_of_their_codes(rows: Mapping[str, Row]) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
+from bakeoff.core.ranking import ScoredRun
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.ranked_grades import Ties, join_scores
-from bakeoff.evaluation.score import score_queries
+from bakeoff.evaluation.score import join, score_queries
 from bakeoff.results.score import score
-from bakeoff.tasks.formats.trec import read_run, read_run_table
+from bakeoff.tasks.formats.trec import read_plain_run, read_run
 from bakeoff_providers.errors import InputError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,7 +32,7 @@ SCORES = st.sampled_from([0.0, 0.5, 1.0, 1.0 + 1e-9]) | st.floats(-9, 9)
     st.randoms(use_true_random=False),
     st.sampled_from([" ", "\t"]),
     st.none() | st.integers(1, 6),
-    st.sampled_from(["trec", "trec_single"]),
+    st.sampled_from([np.float32, np.float64]),
 )
 def test_it_joins_as_the_ordinary_reader_does(
     tmp_path_factory: pytest.TempPathFactory,
@@ -40,20 +41,21 @@ def test_it_joins_as_the_ordinary_reader_does(
     random: Random,
     separator: str,
     depth: int | None,
-    ties: Ties,
+    precision: type[np.floating[Any]],
 ) -> None:
     """Whatever the order of the lines."""
     lines = [separator.join((q, "Q0", d, "1", repr(s), "tag")) for q, found in run.items() for d, s in found.items()]
     random.shuffle(lines)
     file = tmp_path_factory.mktemp("runs") / "run.trec"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    table = read_run_table(file)
+    table = read_plain_run(file, precision)
     assert table is not None
     assert set(table) == set(run)
     queries = list(judgments)
     measures = [measure for measure in MEASURES if depth is None or (measure.k or 99) <= depth]
-    ours = score_queries(table.join(judgments, queries, depth, ties), measures)
-    theirs = score_queries(join_scores(read_run(file), judgments, queries, depth, ties), measures)
+    ordinary = ScoredRun.of(read_run(file), precision)
+    ours, theirs = (score_queries(join(one, judgments, queries, depth), measures) for one in (table, ordinary))
+    assert dict(table) == dict(ordinary)
     for measure in measures:
         np.testing.assert_array_equal(ours[measure], theirs[measure], str(measure))
 
@@ -70,7 +72,7 @@ def test_it_joins_as_the_ordinary_reader_does(
 )  # fmt: skip
 def test_what_is_not_plain_is_left_to_the_ordinary_reader(tmp_path: Path, content: str) -> None:
     (tmp_path / "run").write_text(content)
-    assert read_run_table(tmp_path / "run") is None
+    assert read_plain_run(tmp_path / "run", np.float64) is None
 
 
 def test_two_documents_whose_hashes_begin_alike_are_no_duplicate(tmp_path: Path) -> None:
@@ -79,16 +81,16 @@ def test_two_documents_whose_hashes_begin_alike_are_no_duplicate(tmp_path: Path)
     alike = marks.filter(marks["mark"].is_duplicated()).sort("mark")["id"].to_list()
     assert len(alike) >= 2
     (tmp_path / "run").write_text("".join(f"q Q0 {document} 1 0.5 t\n" for document in alike))
-    table = read_run_table(tmp_path / "run")
+    table = read_plain_run(tmp_path / "run", np.float64)
     assert table is not None
-    assert table.ids(np.arange(len(alike))) == alike
+    assert table.ids_of(np.arange(len(alike))) == alike
 
 
 def test_the_last_line_needs_no_end(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("q Q0 d 1 0.5 t\nq Q0 e 2 0.4 t")
-    table = read_run_table(tmp_path / "run")
+    table = read_plain_run(tmp_path / "run", np.float64)
     assert table is not None
-    assert table.ids(np.array([0, 1])) == ["d", "e"]
+    assert table.ids_of(np.array([0, 1])) == ["d", "e"]
 
 
 def test_errors_of_score_still_name_the_line(tmp_path: Path) -> None:

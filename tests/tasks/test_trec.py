@@ -8,12 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import pytrec_eval
-from bakeoff.core.ranking import make_ranking
+from bakeoff.core.ranking import ScoredRun, make_ranking
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.measures.grammar import measures_of
-from bakeoff.evaluation.ranked_grades import join, join_scores
+from bakeoff.evaluation.ranked_grades import join
 from bakeoff.evaluation.score import score_queries
 from bakeoff.tasks.formats.trec import qrels_text, read_qrels, read_run, run_parts
 from bakeoff_providers.errors import InputError
@@ -63,7 +64,7 @@ def test_what_is_read_scores_as_in_trec_eval(
     assert truth == judgments
     queries = sorted(judgments)
     ours = score_queries(
-        join_scores(read, truth, queries, ties="trec_single"), [Measure.parse(name) for name in THEIRS.values()]
+        join(ScoredRun.of(read, np.float32), truth, queries), [Measure.parse(name) for name in THEIRS.values()]
     )
     theirs = pytrec_eval.RelevanceEvaluator(
         judgments, {"map", "ndcg", "recip_rank", "P.5", "recall.5", "Rprec"}
@@ -222,7 +223,7 @@ def test_trec_evals_own_data_score_as_in_trec_eval(results: str, qrels: str) -> 
         theirs = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(file), wanted).evaluate(parsed)
     queries = list(truth)
     names = {name: measures_of(name)[0] for name in next(iter(theirs.values()))}
-    ours = score_queries(join_scores(run, truth, queries, ties="trec_single"), list(names.values()))
+    ours = score_queries(join(ScoredRun.of(run, np.float32), truth, queries), list(names.values()))
     checked = 0
     for place, query in enumerate(queries):
         for name, value in theirs.get(query, {}).items():

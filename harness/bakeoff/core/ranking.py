@@ -1,17 +1,27 @@
 """The order of every ranking: score descending, then id ascending. Stores and files never decide ties.
 
-Rankings of very many queries are stored in a few arrays.
+A run has the rankings of many queries in a few arrays.
 """
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice, repeat
+from struct import Struct
+from typing import Any
 
+import numpy as np
 from bakeoff_providers.errors import InputError
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.int64]
+Floats = NDArray[np.floating[Any]]
+Wanted = Sequence[Collection[str]]  # ids, ranking by ranking
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,45 +69,171 @@ def make_ranking(pairs: Iterable[tuple[str, float]], depth: int | None = None) -
     return Ranking(tuple(item for item, _ in kept), tuple(float(score) for _, score in kept))
 
 
-class PackedRankings(Mapping[str, Ranking]):
-    """Rankings by query id, with documents as numbers and scores in full precision."""
+class Run(Mapping[str, Ranking]):
+    """Rankings by query id. Their lines, one per document, stand end to end in arrays.
+
+    Ranking n has the lines from `ends[n]` to `ends[n + 1]`. `matched` is −1 if it was not filled up.
+    """
+
+    def __init__(self, queries: Iterable[str] = (), ends: Iterable[int] = (0,)) -> None:
+        self.rows = {query: row for row, query in enumerate(queries)}
+        self.ends, self.matched = array("q", ends), array("q", [-1]) * len(self.rows)
+
+    @abstractmethod
+    def places_of(self, rows: Numbers, wanted: Wanted, depth: int | None) -> Numbers:
+        """From 0, the places of the wanted documents in these rankings; outside of the ranking if it lacks them.
+
+        Row −1 is an empty ranking. Places from `depth` on may be wrong, but are not below it.
+        """
+
+    def __contains__(self, query: object) -> bool:
+        return query in self.rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class RankedRun(Run):
+    """Lines in the order of their rankings, with documents as codes and scores in full precision."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._names: list[str] = []
-        self._rows: dict[str, int] = {}
-        self._ends = array("q", [0])
-        self._documents = array("i")
-        self._scores = array("d")
-        self._matched = array("q")  # −1 if the ranking was not filled up
+        super().__init__()
+        self.documents, self.scores = array("i"), array("d")
+        self._codes: dict[str, int] = {}
+        self._names: list[str] = []  # by code; made when a ranking is read
 
     def add(self, query: str, ranking: Ranking) -> None:
         """Adds the ranking of another query."""
-        numbers = self._numbers
-        self._rows[query] = len(self._rows)
-        self._documents.extend([numbers.setdefault(document, len(numbers)) for document in ranking.ids])
-        if len(numbers) > len(self._names):
-            self._names.extend(document for document in ranking.ids if numbers[document] >= len(self._names))
-        self._scores.extend(ranking.scores)
-        self._ends.append(len(self._documents))
-        self._matched.append(-1 if ranking.matched is None else ranking.matched)
+        if len(set(ranking.ids)) < len(ranking):
+            twice = next(item for item, count in Counter(ranking.ids).items() if count > 1)
+            raise InputError(f"query {query!r}: {twice!r} appears twice in one ranking")
+        codes, self.rows[query] = self._codes, len(self.ends) - 1
+        self.documents.extend([codes.setdefault(document, len(codes)) for document in ranking.ids])
+        self.scores.extend(ranking.scores)
+        self.ends.append(len(self.documents))
+        self.matched.append(-1 if ranking.matched is None else ranking.matched)
 
-    def same_order(self, other: PackedRankings) -> bool:
-        """Whether every query has the same documents in the same order. Scores may differ."""
-        return self._rows.keys() == other._rows.keys() and all(self[query].ids == other[query].ids for query in self)
+    def places_of(self, rows: Numbers, wanted: Wanted, depth: int | None) -> Numbers:
+        """By the lines of every code, which are written anew for each ranking."""
+        codes = np.fromiter(map(self._codes.get, chain.from_iterable(wanted), repeat(-1)), np.int64)
+        lines = np.full(len(self._codes) + 1, -1)  # by code; the last is for unknown ids
+        places, documents, first = np.empty_like(codes), np.asarray(self.documents), 0
+        for row, ids in zip(rows.tolist(), wanted, strict=True):
+            start, stop, last = self.ends[row], self.ends[row + 1], first + len(ids)
+            lines[documents[start:stop][:depth]] = np.arange(start, stop)[:depth]
+            places[first:last] = lines[codes[first:last]] - start
+            first = last
+        return places
 
     def __getitem__(self, query: str) -> Ranking:
-        row = self._rows[query]
-        part = slice(self._ends[row], self._ends[row + 1])
-        ids = tuple(map(self._names.__getitem__, self._documents[part]))
-        matched = self._matched[row]
-        return Ranking(ids, tuple(self._scores[part]), None if matched < 0 else matched)
+        if len(self._names) < len(self._codes):
+            self._names = list(self._codes)
+        row = self.rows[query]
+        part, matched = slice(self.ends[row], self.ends[row + 1]), self.matched[row]
+        ids = tuple(map(self._names.__getitem__, self.documents[part]))
+        return Ranking(ids, tuple(self.scores[part]), None if matched < 0 else matched)
 
-    def __contains__(self, query: object) -> bool:
-        return query in self._rows
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
+def run_of(rankings: Mapping[str, Ranking], queries: Iterable[str]) -> Run:
+    """The rankings of these queries, where there are any. A run stays as it is."""
+    if isinstance(rankings, Run):
+        return rankings
+    run = RankedRun()
+    for query in dict.fromkeys(queries):
+        if query in rankings:
+            run.add(query, rankings[query])
+    return run
 
-    def __len__(self) -> int:
-        return len(self._rows)
+
+class ScoredRun(Run):
+    """Lines in any order, ranked as trec_eval does: by score in the precision given, then by descending id.
+
+    `scores_of` has the scores of the wanted documents, NaN if a ranking lacks them. `ids_of` has the documents of some
+    lines of one ranking. Only places that are asked for are computed, and ids are compared only if scores tie.
+    """
+
+    def __init__(
+        self,
+        queries: Iterable[str],
+        ends: Numbers,
+        scores: Floats,
+        scores_of: Callable[[Numbers, Wanted], Floats],
+        ids_of: Callable[[Numbers], Sequence[str]],
+    ) -> None:
+        super().__init__(queries, ends.tolist())
+        self.scores, self._scores_of, self.ids_of = scores, scores_of, ids_of
+
+    @classmethod
+    def of(cls, run: Mapping[str, Mapping[str, float]], precision: type[np.floating[Any]] = np.float64) -> ScoredRun:
+        """Scores by query and document. Ids stay in their tables, since touching one costs a cache miss."""
+        tables = [*run.values(), {}]  # the last is row −1
+        # struct reads floats in half the time that numpy needs
+        packed = b"".join(Struct(f"{len(table)}d").pack(*table.values()) for table in tables)
+        scores, ends = np.frombuffer(packed).astype(precision, copy=False), np.cumsum([0, *map(len, run.values())])
+
+        def scores_of(rows: Numbers, wanted: Wanted) -> Floats:
+            found = (
+                map(tables[row].get, ids, repeat(math.nan)) for row, ids in zip(rows.tolist(), wanted, strict=True)
+            )
+            return np.array(list(chain.from_iterable(found)), dtype=precision)
+
+        def ids_of(lines: Numbers) -> list[str]:
+            row = int(np.searchsorted(ends, lines[0], "right")) - 1
+            places = (lines - ends[row]).tolist()
+            names = list(islice(tables[row], places[-1] + 1))
+            return [names[place] for place in places]
+
+        if np.isnan(scores).any():
+            wrong = np.flatnonzero(np.isnan(scores))[:1]
+            query = list(run)[int(np.searchsorted(ends, wrong[0], "right")) - 1]
+            raise InputError(f"query {query!r}: the score of {ids_of(wrong)[0]!r} is NaN")
+        return cls(run, ends, scores, scores_of, ids_of)
+
+    def places_of(self, rows: Numbers, wanted: Wanted, depth: int | None) -> Numbers:
+        """A place is the number of better scores."""
+        mine, ends = self._scores_of(rows, wanted), np.array(self.ends)
+        places, kept = np.full(len(mine), -1), np.flatnonzero(~np.isnan(mine))
+        mine, owners = mine[kept], np.repeat(rows, [len(ids) for ids in wanted])[kept]
+        first, last, ordered = ends[owners], ends[owners + 1], _best_first(self.scores, ends)
+        better = _search(ordered, first, last, mine, np.greater)
+        equals = _search(ordered, better, last, mine, np.greater_equal) - better
+        places[kept] = better - first
+        tied = np.flatnonzero((equals > 1) & (better - first < (depth or len(ordered))))
+        names = list(chain.from_iterable(wanted)) if len(tied) else []
+        for at in tied.tolist():
+            equal = first[at] + np.flatnonzero(self.scores[first[at] : last[at]] == mine[at])
+            places[kept[at]] += sorted(self.ids_of(equal), reverse=True).index(names[kept[at]])
+        return places
+
+    def __getitem__(self, query: str) -> Ranking:
+        lines = np.arange(self.ends[self.rows[query]], self.ends[self.rows[query] + 1])
+        ids = self.ids_of(lines) if len(lines) else ()
+        pairs = sorted(zip(self.scores[lines].tolist(), ids, strict=True), reverse=True)
+        return Ranking(tuple(name for _, name in pairs), tuple(score for score, _ in pairs))
+
+
+def _best_first(scores: Floats, ends: Numbers) -> Floats:
+    """Every ranking's scores, descending. Most runs are already sorted."""
+    rises = np.flatnonzero(scores[1:] > scores[:-1]) + 1
+    rows = np.searchsorted(ends, rises, "right") - 1
+    unsorted = np.unique(rows[rises != ends[rows]])  # a ranking may begin above the end of the previous one
+    if not len(unsorted):
+        return scores
+    ordered = scores.copy()
+    for row in unsorted.tolist():
+        ordered[ends[row] : ends[row + 1]][::-1].sort()
+    return ordered
+
+
+def _search(ordered: Floats, low: Numbers, high: Numbers, values: Floats, above: Callable[..., Any]) -> Numbers:
+    """For each value, the first line within its bounds whose score is not above it. One search for all."""
+    low, high = low.copy(), high.copy()
+    while (open_ := low < high).any():
+        middle = (low + high) // 2
+        better = open_ & above(ordered[np.minimum(middle, len(ordered) - 1)], values)
+        low = np.where(better, middle + 1, low)
+        high = np.where(open_ & ~better, middle, high)
+    return low

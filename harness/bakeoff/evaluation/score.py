@@ -12,27 +12,9 @@ from bakeoff.core.task import Judgments
 from bakeoff.evaluation.graded_run import GradedRun, ratio
 from bakeoff.evaluation.measures import Measure, deepest
 from bakeoff.evaluation.random_order import RandomOrder, check_size
-from bakeoff.evaluation.ranked_grades import (
-    NO_DOCUMENT,
-    UNJUDGED,
-    RankedGrades,
-    ideal_grades,
-    join,
-    join_arrays,
-    join_scores,
-)
+from bakeoff.evaluation.ranked_grades import NO_DOCUMENT, UNJUDGED, RankedGrades, ideal_grades, join
 
-__all__ = [
-    "RankedGrades",
-    "deepest",
-    "f1_by_weight",
-    "join",
-    "join_arrays",
-    "join_scores",
-    "oracle",
-    "random_expectation",
-    "score_queries",
-]  # fmt: skip
+__all__ = ["RankedGrades", "deepest", "f1_by_weight", "join", "oracle", "random_expectation", "score_queries"]
 
 Scores = dict[Measure, Values]
 

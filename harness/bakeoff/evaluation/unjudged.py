@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from bakeoff.core.arrays import Values
-from bakeoff.core.ranking import Ranking
+from bakeoff.core.ranking import Ranking, run_of
 from bakeoff.core.task import Judgments
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.ranked_grades import join
+from bakeoff.evaluation.ranked_grades import join, join_each
 from bakeoff.evaluation.score import score_queries
 
 NOISE = 1e-12  # rounding error between equal scores
@@ -61,23 +61,15 @@ def winner_changing_grades(
     minimal. For measures with an ideal, fewer pairs may do, and some may exist even if none are found.
     """
     open_ = {query: _favouring(best.get(query), challenger.get(query), judgments, query, measure) for query in queries}
-    highest = top_grade(judgments, rel)
+    highest, runs = top_grade(judgments, rel), [run_of(answers, queries) for answers in (best, challenger)]
     weight = dict(zip(queries, np.ones(len(queries)) if weights is None else weights, strict=True))
 
     def leads(gradings: Sequence[Grading]) -> Values:
         """The challenger's weighted lead on a query if these documents had the highest grade, per grading."""
-        names = [str(number) for number in range(len(gradings))]
-        pairs = list(zip(names, gradings, strict=True))
-        truth = {
-            name: {**judgments.get(query, {}), **dict.fromkeys(chosen, highest)} for name, (query, chosen) in pairs
-        }
-        theirs, ours = (
-            score_queries(
-                join({name: side[query] for name, (query, _) in pairs if query in side}, truth, names), [measure], rel
-            )[measure]
-            for side in (best, challenger)
-        )
-        return np.asarray((ours - theirs) * [weight[query] for query, _ in gradings])
+        truth = [{**judgments.get(query, {}), **dict.fromkeys(chosen, highest)} for query, chosen in gradings]
+        asked = [query for query, _ in gradings]
+        theirs, ours = (score_queries(join_each(run, truth, asked), [measure], rel)[measure] for run in runs)
+        return np.asarray((ours - theirs) * [weight[query] for query in asked])
 
     now = leads([(query, ()) for query in queries])
     if (whole := _by_query(open_, now, leads)) and sum(map(len, open_.values())) <= ONE_BY_ONE:

@@ -12,8 +12,6 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.arrays import Values
 from bakeoff.core.facts import Fact, fact
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.ranked_grades import join
-from bakeoff.evaluation.score import score_queries
 from bakeoff.lineup.labels import match_labels
 from bakeoff.results.compare import other_grades, why_not
 from bakeoff.results.result import Result
@@ -161,18 +159,11 @@ def _scores(
     sides = []
     for new, old in chosen if not refused else ():
         try:
-            before = _rescore(baseline, old, measure, result) if regraded else baseline.values(old, measure)
+            before = baseline.rescore(old, measure, result) if regraded else baseline.values(old, measure)
             sides.append((result.values(new, measure), before))
         except InputError as error:
             refused.append(fact("no_scores", file=str(error.file or ""), problem=error.problem, remedy=error.remedy))
     return sides, refused
-
-
-def _rescore(baseline: Result, label: str, measure: Measure, result: Result) -> Values:
-    """The baseline's stored rankings by today's grades."""
-    rankings, asked = baseline.rankings(label, measure), list(result.detailed.queries)
-    grades = {query: info.grades for query, info in result.detailed.queries.items()}
-    return score_queries(join(rankings, grades, asked), [measure], result.summary.task.rel)[measure]
 
 
 def _checks(

@@ -60,23 +60,23 @@ def stored_looks(fact: Look | None, detailed: Detailed) -> QuestionLooks | None:
     return QuestionLooks(Looks(np.array([look or 1 for look in joined])), fact)
 
 
-class _Row(msgspec.Struct):
+class _EarlierRow(msgspec.Struct):
     label: str
 
 
-class _Task(msgspec.Struct):
+class _EarlierTask(msgspec.Struct):
     name: str
     kind: str
 
 
-class _Verdict(msgspec.Struct):
+class _EarlierVerdict(msgspec.Struct):
     measure: str = ""
 
 
 class _Earlier(msgspec.Struct):
-    task: _Task
-    rows: list[_Row]
-    verdict: _Verdict
+    task: _EarlierTask
+    rows: list[_EarlierRow]
+    verdict: _EarlierVerdict
 
 
 class _Info(msgspec.Struct):

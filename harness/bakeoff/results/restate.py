@@ -14,7 +14,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.labels import match_label
 from bakeoff.results.looks import stored_looks
 from bakeoff.results.schema import FORMAT, Summary
-from bakeoff.results.verdict import Question, decide
+from bakeoff.results.verdict import VerdictQuestion, decide
 
 if TYPE_CHECKING:
     from bakeoff.results.result import Result
@@ -28,7 +28,7 @@ def restate(result: Result, *, equivalent_within: float | None = None, baseline:
     asked = Measure.parse(before.measure)
     measures = [Measure.parse(text) for text in dict.fromkeys([*summary.matrix_measures, before.measure])]
     known = {label: standing.beats_random for label, standing in before.standings.items()}
-    question = Question(
+    question = VerdictQuestion(
         measure=asked,
         averaging=result.averaging(int(lineup["seed"])),
         floor=result.floor(before.measure),

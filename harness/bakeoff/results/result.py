@@ -136,9 +136,13 @@ class Result:
         self._check_whole(name)
         if any(name in contender.queries[query].measures for query in asked):
             return np.array([contender.queries[query].measures.get(name, np.nan) for query in asked])
-        grades = {query: info.grades for query, info in self.detailed.queries.items()}
-        rankings = self.rankings(label, measure)
-        return score_queries(join(rankings, grades, asked), [measure], self.summary.task.rel)[measure]
+        return self.rescore(label, measure, self)
+
+    def rescore(self, label: str, measure: Measure, graded: Result) -> Values:
+        """Per query of another result, what the stored rankings score by the grades stored there."""
+        judged = {query: info.grades for query, info in graded.detailed.queries.items()}
+        ranked = join(self.rankings(label, measure), judged, list(judged))
+        return score_queries(ranked, [measure], graded.summary.task.rel)[measure]
 
     def floor(self, measure: str) -> Values | None:
         """What a random order scores on each query; None where it was kept of some queries alone, or not at all."""

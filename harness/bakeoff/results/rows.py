@@ -32,7 +32,7 @@ from bakeoff.systems.failures import attempt
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowMaker:
     """What all rows of one result share."""
 
     task: Task

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -15,18 +16,18 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.arrays import Values
 from bakeoff.core.facts import Fact, fact
 from bakeoff.core.figures import PairedDifference
+from bakeoff.core.ranking import ScoredRun
 from bakeoff.core.task import Judgments
 from bakeoff.evaluation.measures import Measure, deepest
 from bakeoff.evaluation.measures.grammar import measures_of
-from bakeoff.evaluation.ranked_grades import RunTable, Ties, join_scores
-from bakeoff.evaluation.score import Scores, score_queries
+from bakeoff.evaluation.score import Scores, join, score_queries
 from bakeoff.results.schema import QRELS, SUMMARY, read_summary
 from bakeoff.statistics.best_set import best_set
 from bakeoff.statistics.columns import table_of
 from bakeoff.statistics.compare import compare
 from bakeoff.statistics.constants import SEED
 from bakeoff.statistics.small_samples import mean_intervals
-from bakeoff.tasks.formats.trec import Run, read_qrels, read_run, read_run_table
+from bakeoff.tasks.formats.trec import RunScores, read_plain_run, read_qrels, read_run
 
 Precision = Literal["double", "single"]
 SCORE_MEASURES = ("ndcg@10", "map", "mrr", "p@10", "recall@100")
@@ -57,7 +58,7 @@ class ScoredRuns:
 
 def score(
     judgments: Judgments | Path | str,
-    runs: Mapping[str, Run | Path | str],
+    runs: Mapping[str, RunScores | Path | str],
     measures: Sequence[Measure | str] = SCORE_MEASURES,
     *,
     rel: int | None = None,
@@ -76,7 +77,7 @@ def score(
         rel = rel or task_rel(Path(judgments))
         judgments = read_qrels(Path(judgments))
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        read = dict(zip(runs, pool.map(_read, runs.values()), strict=True))
+        read = dict(zip(runs, pool.map(partial(_read, precision), runs.values()), strict=True))
     return _score(judgments, read, chosen, rel=rel or 1, answered=answered, precision=precision, seed=seed)
 
 
@@ -85,11 +86,12 @@ def task_rel(qrels: Path) -> int | None:
     return read_summary(qrels.parent).task.rel if qrels.name == QRELS and (qrels.parent / SUMMARY).is_file() else None
 
 
-def _read(run: Run | Path | str) -> Run | RunTable:
+def _read(precision: Precision, run: RunScores | Path | str) -> ScoredRun:
     """A file by the fast reader where it can be read so; the other one knows every way to write a run."""
+    kept = np.float32 if precision == "single" else np.float64
     if not isinstance(run, (str, Path)):
-        return run
-    return read_run_table(Path(run)) or read_run(Path(run))
+        return ScoredRun.of(run, kept)
+    return read_plain_run(Path(run), kept) or ScoredRun.of(read_run(Path(run)), kept)
 
 
 def _measures(given: Sequence[Measure | str]) -> list[Measure]:
@@ -99,7 +101,7 @@ def _measures(given: Sequence[Measure | str]) -> list[Measure]:
 
 def _score(
     judgments: Judgments,
-    runs: Mapping[str, Run | RunTable],
+    runs: Mapping[str, ScoredRun],
     measures: Sequence[Measure],
     *,
     rel: int,
@@ -114,12 +116,9 @@ def _score(
         if not any(query in run for query in judgments):
             raise InputError(f"{name} answers no judged query", remedy="check that runs and qrels name queries alike")
     depth = deepest(tuple(measures))
-    ties: Ties = "trec" if precision == "double" else "trec_single"
 
-    def evaluate(run: Run | RunTable) -> Scores:
-        if isinstance(run, RunTable):
-            return score_queries(run.join(judgments, queries, depth, ties), measures, rel)
-        return score_queries(join_scores(run, judgments, queries, depth, ties), measures, rel)
+    def evaluate(run: ScoredRun) -> Scores:
+        return score_queries(join(run, judgments, queries, depth), measures, rel)
 
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         scores = dict(zip(runs, pool.map(evaluate, runs.values()), strict=True))
@@ -167,7 +166,7 @@ def _intervals(scores: Scores, seed: int) -> dict[Measure, tuple[float, float]]:
 
 
 def _notes(
-    judgments: Judgments, runs: Mapping[str, Run | RunTable], queries: Sequence[str], rel: int, *, answered: bool
+    judgments: Judgments, runs: Mapping[str, ScoredRun], queries: Sequence[str], rel: int, *, answered: bool
 ) -> list[Fact]:
     """What must be read with the figures."""
     notes = []

@@ -22,7 +22,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.measures.base import options_of
 from bakeoff.results.all_scores import AllQueries, AllScores
 from bakeoff.results.looks import QuestionLooks, planned_looks
-from bakeoff.results.rows import Rows
+from bakeoff.results.rows import RowMaker
 from bakeoff.results.schema import (
     ContenderResult,
     Detailed,
@@ -34,7 +34,7 @@ from bakeoff.results.schema import (
     TaskInfo,
 )
 from bakeoff.results.unjudged import possible_winners, unjudged_sections
-from bakeoff.results.verdict import Question, decide, leader_of, not_comparable
+from bakeoff.results.verdict import VerdictQuestion, decide, leader_of, not_comparable
 from bakeoff.running.runner import Outcome
 from bakeoff.running.stages import Scored
 from bakeoff.statistics.averaging import Averaging, task_averaging
@@ -159,7 +159,7 @@ def summarise(outcome: Outcome, command: str = "", looks: QuestionLooks | None =
     additions = Additions()
     kind = TASK_KINDS.get(task.kind)
     in_part = () if kind.judges_all else shown
-    maker = Rows(task, outcome.machine, averaging, in_part)
+    maker = RowMaker(task, outcome.machine, averaging, in_part)
     rows = maker.of(outcome.contenders)
     no_rows: list[Row] = []
     rows += additions.attempt(
@@ -172,7 +172,7 @@ def summarise(outcome: Outcome, command: str = "", looks: QuestionLooks | None =
     if in_part:
         turning = additions.attempt("possible_winners", partial(_possible_winners, outcome, averaging), turning)
     with steps("verdict", 1) as advance:
-        question = Question(
+        question = VerdictQuestion(
             measure=lineup.primary,
             averaging=averaging,
             floor=floor,

@@ -40,7 +40,7 @@ ByMeasure = Mapping[Measure, Mapping[str, Values]]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class VerdictQuestion:
     """What a verdict is to answer, over which queries.
 
     `floor` has what a random order is expected to score on each query; without it, `above` may know which rows beat it.
@@ -59,7 +59,7 @@ class Question:
     turning: Sequence[PossibleWinner] = ()
 
 
-def decide(scores: ByMeasure, rows: Sequence[Row], question: Question) -> Verdict:
+def decide(scores: ByMeasure, rows: Sequence[Row], question: VerdictQuestion) -> Verdict:
     """The verdict on one measure, over the contenders that ran; the others tell whether they would say the same."""
     measure, averaging = question.measure, question.averaging
     mine = scores[measure]
@@ -135,7 +135,7 @@ class _Standings:
 
     scores: ByMeasure
     rows: Mapping[str, Row]
-    question: Question
+    question: VerdictQuestion
 
     @cached_property
     def mine(self) -> Mapping[str, Values]:

@@ -29,7 +29,7 @@ from bakeoff.core.figures import CallTime, Timing
 from bakeoff.core.files import read_json, write_json
 from bakeoff.core.machine import Machine
 from bakeoff.core.paths import DRAFT_HEAD
-from bakeoff.core.ranking import PackedRankings, Ranking
+from bakeoff.core.ranking import RankedRun, Ranking
 from bakeoff.core.task import Judgments
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.stages import Answered, Compared, Embedding, Search, SecondStage
@@ -43,7 +43,7 @@ _FRAME = struct.Struct("<II")  # length and CRC-32 of the record that follows
 _OWN_CODE = re.compile(r"file:([^:]+)")
 
 
-class Head(msgspec.Struct, frozen=True, kw_only=True):
+class DraftHead(msgspec.Struct, frozen=True, kw_only=True):
     """Which run this is, and where its line-up can be read again.
 
     `question` is equal where the same rows are asked about the same task, `means` where they are asked by the same
@@ -298,7 +298,7 @@ class Course:
 class Draft:
     """The folder of one run. It is made when the first answer is to be written."""
 
-    def __init__(self, folder: Path, head: Head) -> None:
+    def __init__(self, folder: Path, head: DraftHead) -> None:
         self.folder, self.head = folder, head
         self._lock: int | None = None
         self._course: _Log | None = None
@@ -308,7 +308,7 @@ class Draft:
     @classmethod
     def open(cls, folder: Path) -> Draft:
         """One that somebody left; raises where its process is still alive."""
-        draft = cls(folder, read_json(folder / DRAFT_HEAD, Head))
+        draft = cls(folder, read_json(folder / DRAFT_HEAD, DraftHead))
         draft._lock = os.open(folder, os.O_RDONLY)
         if try_lock(draft._lock) is False:
             draft.close()
@@ -412,11 +412,11 @@ class _Reading:
 
     def __init__(self, path: Path, session: int, queries: Sequence[str], whole: Mapping[int, int]) -> None:
         self.whole, timed = max(whole.values(), default=0), whole.get(session, 0)
-        self.first, self.retrieved = PackedRankings(), PackedRankings()
+        self.first, self.retrieved = RankedRun(), RankedRun()
         self.timing = Timing()
         self.searched: _Searched | None = None
         self.compared: Compared | None = None
-        self._differing: dict[int, PackedRankings] = defaultdict(PackedRankings)
+        self._differing: dict[int, RankedRun] = defaultdict(RankedRun)
         names: list[str] = []
         for record in map(_ROW.decode, _records(path)):
             match record:
@@ -444,11 +444,11 @@ class _Reading:
         """A round whose order is that of the first is the first."""
         return [self._round(number) for number in range(self.whole)]
 
-    def _round(self, number: int) -> PackedRankings:
+    def _round(self, number: int) -> RankedRun:
         differing = self._differing.get(number) if number else None
         if not differing:
             return self.first
-        rankings = PackedRankings()
+        rankings = RankedRun()
         for query, ranking in self.first.items():
             rankings.add(query, differing.get(query, ranking))
         return rankings
@@ -502,13 +502,13 @@ class Drafts:
         return None
 
 
-def head_of(lineup: Lineup, fingerprint: str, machine: Machine, time_hosted: int) -> Head:
+def head_of(lineup: Lineup, fingerprint: str, machine: Machine, time_hosted: int) -> DraftHead:
     """Of a run that is about to begin."""
     described, own = lineup.to_dict(), hashlib.sha256()
     for name in sorted(set(_OWN_CODE.findall(str(described)))):
         if (code := lineup.folder / name).is_file():
             own.update(code.read_bytes())
-    return Head(
+    return DraftHead(
         name=lineup.name,
         file=str((lineup.folder / lineup.file).resolve()) if lineup.file else "",
         question=_hash([described, fingerprint]),

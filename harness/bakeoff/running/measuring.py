@@ -68,7 +68,7 @@ def _after(before: Machine) -> Machine:
         return before
 
 
-class Comparison:
+class ExactComparison:
     """Rows beside exact search over the same vectors, one after the other."""
 
     def __init__(self, draft: Draft, task: Task, rows: Sequence[Prepared]) -> None:

@@ -26,11 +26,11 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores
 from bakeoff.lineup.labels import safe_label
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.running.draft import SUFFIX, Course, Draft, Drafts, Head, head_of
+from bakeoff.running.draft import SUFFIX, Course, Draft, DraftHead, Drafts, head_of
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.engines import engine_of, with_shared_cache
 from bakeoff.running.environment import this_machine
-from bakeoff.running.measuring import Comparison, Measuring
+from bakeoff.running.measuring import ExactComparison, Measuring
 from bakeoff.running.prepare import Preparation, check, check_models
 from bakeoff.running.scoring import Scorer, check_dates, check_graded, without_queries
 from bakeoff.running.settings import Settings
@@ -133,7 +133,7 @@ def finish(folder: Path, progress: Progress = silent) -> Outcome:
         raise
 
 
-def _lineup_of(head: Head, folder: Path) -> Lineup:
+def _lineup_of(head: DraftHead, folder: Path) -> Lineup:
     """The line-up that a draft was made by, read again."""
     named = [one for one in Lineup.read(head.file).per_task() if one.name == head.name]
     rows = {row.label: row for one in named for row in one.contenders}
@@ -176,7 +176,7 @@ def _run(lineup: Lineup, settings: Settings, left: Draft | None = None) -> Outco
             raise _changed(left.folder)
         draft = left or _open_draft(lineup, settings, fingerprint, started, before)
         if draft is None:
-            draft = Draft(folder / "draft", Head(name=lineup.name))
+            draft = Draft(folder / "draft", DraftHead(name=lineup.name))
             stack.callback(draft.close)
         course = draft.course
         asks = left is None and not course.whole
@@ -201,7 +201,7 @@ def _run(lineup: Lineup, settings: Settings, left: Draft | None = None) -> Outco
             Measuring(draft, task, kind, embeddings).ask(rows, lineup.rounds, started.isoformat(), before)
             course = draft.course
         done |= {row.contender.label: row for row in rows if isinstance(row, NotRun)}
-        comparison = Comparison(draft, task, [row for row in rows if isinstance(row, Prepared)]) if asks else None
+        comparison = ExactComparison(draft, task, [row for row in rows if isinstance(row, Prepared)]) if asks else None
         with our_errstate():
             contenders = _score_all(lineup, draft, course, scorer, comparison, done)
             additions = Additions()
@@ -306,7 +306,7 @@ def _score_all(
     draft: Draft,
     course: Course,
     scorer: Scorer,
-    comparison: Comparison | None,
+    comparison: ExactComparison | None,
     done: Mapping[str, Scored | NotRun],
 ) -> list[Scored | NotRun]:
     """Every row of the line-up from the draft; those that were asked here are held to exact search."""

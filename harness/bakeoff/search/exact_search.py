@@ -12,7 +12,7 @@ import numpy as np
 from bakeoff_providers.base import Vectors
 
 from bakeoff.core.filters import conditions
-from bakeoff.core.ranking import PackedRankings, Ranking
+from bakeoff.core.ranking import RankedRun, Ranking
 from bakeoff.core.task import Query
 from bakeoff.embedding.vector_rows import VectorRows, select_rows
 from bakeoff.search import brute_force
@@ -53,7 +53,7 @@ class ExactRankings(ABC):
 
     index: Index
     queries: dict[str, Vectors]
-    _rankings: PackedRankings = field(default_factory=PackedRankings, init=False)
+    _rankings: RankedRun = field(default_factory=RankedRun, init=False)
 
     def rankings(self, queries: Sequence[Query]) -> Mapping[str, Ranking]:
         """The exact ranking of every query, computed once; queries with the same filter share a search."""

@@ -30,7 +30,7 @@ class Place(msgspec.Struct, frozen=True):
     score: float
 
 
-class Difference(msgspec.Struct, frozen=True):
+class FirstDifference(msgspec.Struct, frozen=True):
     """The first position at which two rankings differ; None where a list ended."""
 
     query: str
@@ -50,13 +50,13 @@ class Unlike(msgspec.Struct, frozen=True):
     """Another exact row over the same vectors that ranks differently."""
 
     label: str
-    difference: Difference
+    difference: FirstDifference
 
 
 class NotExact(StoreError):
     """A store that claims to be exact differs from exact search over the same vectors."""
 
-    def __init__(self, difference: Difference) -> None:
+    def __init__(self, difference: FirstDifference) -> None:
         self.difference = difference
         super().__init__(f"the store claims to be exact, but exact search ranks differently: {difference}")
 
@@ -107,7 +107,7 @@ class Losses:
             ranking = expected[query.id]
             if found := first_difference(query.id, ranking, retrieved[query.id], tolerance):
                 self.unlike[label] = Unlike(other, found)
-                mirrored = Difference(found.query, found.place, found.got, found.expected)
+                mirrored = FirstDifference(found.query, found.place, found.got, found.expected)
                 self.unlike.setdefault(other, Unlike(label, mirrored))
                 return
 
@@ -142,7 +142,7 @@ def check_exact(exact: ExactRankings, queries: Sequence[Query], retrieved: Mappi
 
 def first_difference(
     query: str, expected: Ranking, got: Ranking, tolerance: float, score: Callable[[str], float] | None = None
-) -> Difference | None:
+) -> FirstDifference | None:
     """The first position with another score, or a document that lacks that score. Ties may swap.
 
     `score` works out that of a document that is not among the expected; without it, such a document ties with the last.
@@ -157,7 +157,7 @@ def first_difference(
     if not wrong.any() and len(expected) == len(got):
         return None
     place = int(np.argmax(wrong)) if wrong.any() else both
-    return Difference(query, place + 1, _place(expected, place), _place(got, place))
+    return FirstDifference(query, place + 1, _place(expected, place), _place(got, place))
 
 
 def _place(ranking: Ranking, place: int) -> Place | None:

@@ -14,7 +14,8 @@ from bakeoff.core.arrays import Values
 from bakeoff.core.progress import Progress, silent
 from bakeoff.core.task import Drawn
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.score import join_arrays, score_queries
+from bakeoff.evaluation.ranked_grades import find_judged
+from bakeoff.evaluation.score import score_queries
 from bakeoff.extensions.testsets.agreement import TwoWay, agreement
 from bakeoff.extensions.testsets.annotations import QueryDocument
 from bakeoff.extensions.testsets.pool import Rankings
@@ -119,28 +120,23 @@ def _as_people(
 
 
 class _ScoreTable:
-    """The rankings as arrays, built once; a sample changes only the grades."""
+    """Where the judged documents are in the rankings, found once; a sample changes only the grades."""
 
     def __init__(
         self, rankings: Rankings, queries: list[str], pairs: list[QueryDocument], weights: Values | None
     ) -> None:
-        ids = {pair[1] for pair in pairs}
-        ids |= {document for answers in rankings.values() for ranking in answers.values() for document in ranking.ids}
-        number = {document: place for place, document in enumerate(sorted(ids))}
-        row_of = {query: place for place, query in enumerate(queries)}
-        answers = [run.get(query) for run in rankings.values() for query in queries]
-        width = max((len(ranking) for ranking in answers if ranking is not None), default=0)
-        self._documents = np.full((len(answers), max(width, 1)), -1, dtype=np.int64)
-        for row, ranking in enumerate(answers):
-            if ranking is not None:
-                self._documents[row, : len(ranking)] = [number[document] for document in ranking.ids]
-        contenders = np.arange(len(rankings))[:, None] * len(queries)
-        self._rows = (np.array([row_of[query] for query, _ in pairs])[None, :] + contenders).ravel()
-        self._judged = np.tile(np.array([number[document] for _, document in pairs]), len(rankings))
+        numbers: dict[str, dict[str, int]] = {query: {} for query in queries}
+        for number, (query, document) in enumerate(pairs):
+            numbers[query][document] = number
+        asked = {f"{at} {query}": (run, query) for at, run in enumerate(rankings.values()) for query in queries}
+        answers = {name: run[query] for name, (run, query) in asked.items() if query in run}
+        judged = [numbers[query] for _, query in asked.values()]
+        self._places = find_judged(answers, judged, list(asked))
+        self._pairs = np.array([number for documents in judged for number in documents.values()])
         self._shape, self._weights = (len(rankings), len(queries)), weights
 
     def means(self, grades: NDArray[np.int64], measure: Measure, rel: int) -> NDArray[np.float64]:
         """Each contender's mean under these grades, weighted by traffic if weights are given."""
-        joined = join_arrays(self._documents, self._rows, self._judged, np.tile(grades, self._shape[0]))
-        scores: NDArray[np.float64] = score_queries(joined, [measure], rel)[measure].reshape(self._shape)
+        graded = self._places.grade(grades[self._pairs])
+        scores: NDArray[np.float64] = score_queries(graded, [measure], rel)[measure].reshape(self._shape)
         return np.asarray(np.average(scores, axis=1, weights=self._weights), dtype=np.float64)

@@ -14,6 +14,7 @@ from bakeoff.core.progress import Progress, silent
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure
+from bakeoff.evaluation.ranked_grades import join_each
 from bakeoff.evaluation.score import join, score_queries
 from bakeoff.evaluation.unjudged import winner_changing_grades
 from bakeoff.extensions.testsets.annotations import QueryDocument
@@ -122,10 +123,9 @@ def _with_each_grade(
     """Everyone's score on this query for each possible grade: each case is a row of one evaluation."""
     judged = task.judgments.get(query, {})
     cases = [(document, grade, label) for document in documents for grade in filter(None, scale) for label in answers]
-    names = [f"{document}\0{grade}\0{label}" for document, grade, label in cases]
-    runs = {name: answers[label] for name, (_, _, label) in zip(names, cases, strict=True)}
-    truths = {name: {**judged, document: grade} for name, (document, grade, _) in zip(names, cases, strict=True)}
-    values = score_queries(join(runs, truths, names), [measure], task.rel)[measure]
+    truths = [{**judged, document: grade} for document, grade, _ in cases]
+    ranked = join_each(answers, truths, [label for _, _, label in cases])
+    values = score_queries(ranked, [measure], task.rel)[measure]
     scores: dict[tuple[str, int], dict[str, float]] = {}
     for (document, grade, label), value in zip(cases, values, strict=True):
         scores.setdefault((document, grade), {})[label] = float(value)

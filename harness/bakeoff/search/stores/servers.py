@@ -88,7 +88,7 @@ CONNECTING = 1.0  # seconds to connect for that
 PORTS = {"postgresql": 5432, "postgres": 5432, "http": 80, "https": 443, "redis": 6379, "rediss": 6379}
 
 
-class Note(msgspec.Struct, frozen=True, kw_only=True):
+class ServerNote(msgspec.Struct, frozen=True, kw_only=True):
     """A store and how to reach its server again, by options or a variable. Holds no secret."""
 
     store: str
@@ -102,7 +102,9 @@ def note_made(folder: Path, store: str, address: str, variable: str, **options: 
     by_variable = os.environ.get(variable, "") == address or secret_in_url(address) or "password" in address.lower()
     if not by_variable:
         options["url"] = address
-    write_json(folder / NOTE, Note(store=store, variable=variable, server=_format_address(address), options=options))
+    write_json(
+        folder / NOTE, ServerNote(store=store, variable=variable, server=_format_address(address), options=options)
+    )
 
 
 def note_dropped(folder: Path) -> None:
@@ -119,7 +121,7 @@ def drop_left(note: Path) -> None:
     if hasattr(os, "getuid") and note.stat().st_uid != os.getuid():
         return
     try:
-        left = read_json(note, Note)
+        left = read_json(note, ServerNote)
     except BakeoffError:
         note.unlink(missing_ok=True)
         return
@@ -132,7 +134,7 @@ def drop_left(note: Path) -> None:
             stopping.in_time(lambda: _drop(left, note.parent), PATIENCE)
 
 
-def _drop(left: Note, folder: Path) -> None:
+def _drop(left: ServerNote, folder: Path) -> None:
     STORES.create(left.store, dimensions=1, folder=folder, **left.options).discard()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import FileIO
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,23 +14,20 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import missing_modules
 
 from bakeoff.core.files import read_lines
-from bakeoff.core.ranking import Ranking
+from bakeoff.core.ranking import Floats, Numbers, Ranking, ScoredRun, Wanted
 from bakeoff.core.task import Judgments
-from bakeoff.evaluation.ranked_grades import POOLED, Lines, RunTable
+from bakeoff.evaluation.ranked_grades import POOLED
 from bakeoff.tasks.formats.rows import JudgmentCollector, whole
 
 BEIR_HEAD = [b"query-id", b"corpus-id", b"score"]
 LARGEST = float(np.finfo(np.float32).max)  # trec_eval keeps scores in single precision
 
-Run = dict[str, dict[str, float]]
+RunScores = Mapping[str, Mapping[str, float]]  # by query and document
 
 
-def read_run(path: Path) -> Run:
-    """Query → document → score. The rank column is ignored: join with `ties="trec"`, as in trec_eval.
-
-    Columns after the sixth are ignored, as in trec_eval.
-    """
-    run: Run = {}
+def read_run(path: Path) -> dict[str, dict[str, float]]:
+    """Query → document → score. The rank column and those after the sixth are ignored, as in trec_eval."""
+    run: dict[str, dict[str, float]] = {}
     last, scores = b"", dict[str, float]()  # most lines have the query of the line before
     for number, line in read_lines(path):
         try:
@@ -211,7 +208,7 @@ BLOCK = 1 << 20  # bytes scanned at once, to fit the CPU cache
 SPACE = 32  # this byte and those below it: white space and control characters
 
 
-def read_run_table(path: Path) -> RunTable | None:
+def read_plain_run(path: Path, precision: type[np.floating[Any]]) -> ScoredRun | None:
     """None where a line is not plainly six columns, each apart by one space or tab, or where polars is not here.
 
     The ordinary reader then reads the file, or names the line that is wrong: every mistake has one wording.
@@ -230,7 +227,7 @@ def read_run_table(path: Path) -> RunTable | None:
     except OSError:
         return None
     table = _read(path, separator) if count else None
-    return None if table is None or len(table) != count else _check_table(table)
+    return None if table is None or len(table) != count else _check_table(table, precision)
 
 
 def _lines(file: FileIO) -> int | None:
@@ -263,7 +260,7 @@ def _read(path: Path, separator: str) -> Any:
     return None if table["tag"].any() else table.drop("tag")
 
 
-def _check_table(table: Any) -> RunTable | None:
+def _check_table(table: Any, precision: type[np.floating[Any]]) -> ScoredRun | None:
     """The table by query; None where the ordinary reader must name an error."""
     most = float(np.finfo(np.float32).max)
     if not (-most <= table["score"].min() and table["score"].max() <= most) or table["score"].is_nan().any():
@@ -273,27 +270,30 @@ def _check_table(table: Any) -> RunTable | None:
         table = table.sort("query", maintain_order=True)
         groups = table["query"].rle().struct
     names: list[str] = groups.field("value").to_list()
-    starts = np.concatenate(([0], np.cumsum(groups.field("len").to_numpy(), dtype=np.int64)))
-    documents = table["document"]
-    if _duplicates(documents, starts):
+    ends = np.concatenate(([0], np.cumsum(groups.field("len").to_numpy(), dtype=np.int64)))
+    documents, scores = table["document"], table["score"].to_numpy().astype(precision, copy=False)
+    if _duplicates(documents, ends):
         return None
 
-    def lines_of(queries: Lines, ids: Sequence[str]) -> Lines:
+    def scores_of(rows: Numbers, wanted: Wanted) -> Floats:
         import polars
 
-        judged = polars.Series(sorted(set(ids)), dtype=polars.String)
-        lines = documents.is_in(judged.implode()).arg_true().to_numpy().astype(np.int64)
-        owners = np.searchsorted(starts, lines, "right") - 1
-        known = dict(zip(zip(owners.tolist(), ids_of(lines), strict=True), lines.tolist(), strict=True))
-        return np.array([known.get(pair, -1) for pair in zip(queries.tolist(), ids, strict=True)], dtype=np.int64)
+        distinct = polars.Series(sorted(set(chain.from_iterable(wanted))), dtype=polars.String)
+        lines = documents.is_in(distinct.implode()).arg_true().to_numpy()
+        owners = (np.searchsorted(ends, lines, "right") - 1).tolist()
+        known = dict(zip(zip(owners, ids_of(lines), strict=True), scores[lines].tolist(), strict=True))
+        pairs = chain.from_iterable(
+            zip(repeat(row), ids, strict=False) for row, ids in zip(rows.tolist(), wanted, strict=True)
+        )
+        return np.array([known.get(pair, np.nan) for pair in pairs], dtype=precision)
 
-    def ids_of(lines: Lines) -> list[str]:
+    def ids_of(lines: Numbers) -> list[str]:
         return list(documents.gather(lines).to_list())
 
-    return RunTable(names, starts, table["score"].to_numpy(), lines_of, ids_of)
+    return ScoredRun(names, ends, scores, scores_of, ids_of)
 
 
-def _duplicates(documents: Any, starts: Lines) -> bool:
+def _duplicates(documents: Any, starts: Numbers) -> bool:
     """Whether a query has a duplicate document. Sorts short hashes; ids decide on collisions."""
     marks = (documents.hash().to_numpy() >> np.uint64(32)).astype(np.uint32)
     for first, last in pairwise(starts.tolist()):
@@ -304,5 +304,5 @@ def _duplicates(documents: Any, starts: Lines) -> bool:
     return any(documents[first:last].n_unique() < last - first for first, last in _bounds(starts, suspects))
 
 
-def _bounds(starts: Lines, queries: Lines) -> Iterator[tuple[int, int]]:
+def _bounds(starts: Numbers, queries: Numbers) -> Iterator[tuple[int, int]]:
     return zip(starts[queries].tolist(), starts[queries + 1].tolist(), strict=True)

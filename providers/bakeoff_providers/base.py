@@ -172,16 +172,16 @@ def check_batch(batch: EmbeddingBatch, texts: Sequence[str], card: ModelCard) ->
     vectors = batch.vectors
     if vectors.ndim != 2 or len(vectors) != len(texts):
         raise EmbeddingFailed(
-            f"{card.name} answered {len(vectors) if vectors.ndim else 0} vectors for {len(texts)} texts"
+            f"{card.name} returned {len(vectors) if vectors.ndim else 0} vectors for {len(texts)} texts"
         )
     if card.dimensions is not None and vectors.shape[1] != card.dimensions:
-        raise EmbeddingFailed(f"{card.name} answered {vectors.shape[1]} dimensions, expected {card.dimensions}")
+        raise EmbeddingFailed(f"{card.name} returned {vectors.shape[1]} dimensions, expected {card.dimensions}")
     if not np.isfinite(vectors).all():
         row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
-        raise EmbeddingFailed(f"{card.name} answered NaN or infinity for text {row + 1} ({_quote(texts[row])})")
+        raise EmbeddingFailed(f"{card.name} returned NaN or infinity for text {row + 1} ({_quote(texts[row])})")
     if not vectors.any(axis=1).all():
         row = int(np.flatnonzero(~vectors.any(axis=1))[0])
-        raise EmbeddingFailed(f"{card.name} answered a zero vector for text {row + 1} ({_quote(texts[row])})")
+        raise EmbeddingFailed(f"{card.name} returned a zero vector for text {row + 1} ({_quote(texts[row])})")
     return batch
 
 

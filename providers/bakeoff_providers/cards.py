@@ -79,9 +79,9 @@ def check_prompt(prompt: object, option: str) -> None:
     """Checks that a template has the text at most once, and that a table names one prompt."""
     if isinstance(prompt, str):
         if prompt.count(TEXT) > 1:
-            raise InputError(f"has {TEXT} more than once", place=option, remedy="the text can stand in one place only")
+            raise InputError(f"has {TEXT} more than once", place=option, remedy="use it once")
     elif not (isinstance(prompt, Mapping) and set(prompt) == {"name"} and isinstance(prompt["name"], str)):
-        raise InputError("is no prompt", place=option, remedy=f'a text such as "query: {TEXT}", or {{ name = "…" }}')
+        raise InputError("is not a prompt", place=option, remedy=f'a text such as "query: {TEXT}", or {{ name = "…" }}')
 
 
 def find_prompt(name: str, known: Mapping[str, str], model: str, option: str) -> str:

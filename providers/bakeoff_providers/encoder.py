@@ -31,9 +31,8 @@ _PASS_TOKENS = 512
 class Encoder(Provider):
     """A model of 384 dimensions that truncates long texts and counts them. Both roles share one space.
 
-    `threads` is how many passes run side by side (default: one per core), each on a thread of its own: no thread
-    waits for another within a pass, and the vectors are the same to the bit whatever their number. `compute` is
-    "fp32", or "int8" for matrix products of bytes: about twice as fast, for vectors a little off.
+    `threads` is the number of parallel passes (default: one per core), each single-threaded. Vectors are bit-identical
+    for any number. `compute` is "fp32" or "int8", which is about twice as fast with slightly different vectors.
     """
 
     local: ClassVar[bool] = True

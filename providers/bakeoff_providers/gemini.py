@@ -38,7 +38,7 @@ class _GeminiVectors(msgspec.Struct, frozen=True):
 class Gemini(Hosted):
     """Google's hosted models; default: gemini-embedding-001.
 
-    Both SDKs ask the same service, so which of them did is no part of a vector's identity.
+    Both SDKs call the same service, so the SDK is not part of a vector's identity.
     """
 
     name = "gemini"

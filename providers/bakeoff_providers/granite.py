@@ -18,9 +18,9 @@ from bakeoff_providers.errors import InputError
 class Granite(Encoder):
     """granite-embedding-30m-english: English, 384 dimensions, 30 million weights; cut at 512 tokens.
 
-    The first token's vector at length 1, without prompts, as the model's card has it.
+    The first token's vector at unit length, without prompts, as on the model card.
 
-    The published weights here are 8-bit integers in groups of 64; they are computed with in float32.
+    These published weights are 8-bit integers in groups of 64. Computation is in float32.
     """
 
     name: ClassVar[str] = "granite"

@@ -86,7 +86,7 @@ class Hosted(Connection, Provider):
         if truncate is not None and not self.cuts:
             raise InputError(f"{self.name} has no option to cut long texts", remedy="use max_chars")
         if (document_task is not None or query_task is not None) and self.tasks is None:
-            raise InputError(f"{self.name} knows no task types", remedy="use document_prompt and query_prompt")
+            raise InputError(f"{self.name} has no task types", remedy="use document_prompt and query_prompt")
         self._known, self._max_chars = known, max_chars
         self._tasks = (document_task, query_task)
         self._truncate = truncate is not False if self.cuts else None
@@ -143,13 +143,13 @@ class Hosted(Connection, Provider):
         if not isinstance(rows, (list, tuple, np.ndarray)) or not all(
             isinstance(row, (list, tuple, np.ndarray)) for row in rows
         ):
-            raise EmbeddingFailed(f"{self.name} {self.card.name} answered no vectors")
+            raise EmbeddingFailed(f"{self.name} {self.card.name} returned no vectors")
         try:
             with np.errstate(over="ignore"):
                 vectors = np.asarray(list(rows), dtype=np.float32)
         except (TypeError, ValueError):
             raise EmbeddingFailed(
-                f"{self.name} {self.card.name} answered vectors of unequal length, or no numbers"
+                f"{self.name} {self.card.name} returned vectors of unequal length, or no numbers"
             ) from None
         return vectors
 

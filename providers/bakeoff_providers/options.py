@@ -21,8 +21,8 @@ import msgspec
 REST = "…"  # the name of options passed on to something else
 COUNT = msgspec.Meta(ge=1, le=1_000_000)  # an integer's default range
 AMOUNT = msgspec.Meta(ge=0, le=1e9)  # any other number's
-_WORDS = {str: "text", int: "integer", float: "number", bool: "true or false", dict: "table", Any: "any value"}
-_PLURALS = {"text": "texts", "integer": "integers", "number": "numbers", "table": "tables", "any value": "any values"}
+_WORDS = {str: "string", int: "integer", float: "number", bool: "true or false", dict: "table", Any: "any value"}
+_PLURALS = {"string": "strings", "integer": "integers", "number": "numbers", "table": "tables", "any value": "any values"}
 
 
 class Transport:
@@ -111,7 +111,7 @@ def type_words(hint: Any) -> str:
         single = [part for part in parts if part not in lists]
         if single and lists and type_words(get_args(lists[0])[0]) == _either(map(type_words, single)):
             values = [word for part in single for word in _values(part) or [type_words(part)]]
-            return _either([*values, "a list of such"])
+            return _either([*values, "a list of these"])
         return _either(map(type_words, parts))
     origin, arguments = get_origin(hint) or hint, [part for part in get_args(hint) if part is not ...]
     if origin in (list, tuple, collections.abc.Sequence):
@@ -122,7 +122,7 @@ def type_words(hint: Any) -> str:
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         return "table"
     if isinstance(hint, type) and issubclass(hint, PurePath):
-        return "text"
+        return "string"
     return "any value"
 
 

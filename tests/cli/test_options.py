@@ -71,14 +71,14 @@ def test_every_option_has_a_meaning(entry: PluginOptions) -> None:
     [
         (int, "integer"),
         (float | None, "number"),
-        (str | int, "text or integer"),
-        (list[str], "list of texts"),
+        (str | int, "string or integer"),
+        (list[str], "list of strings"),
         (Sequence[int], "list of integers"),
         (dict[str, Any], "table"),
         (dict[str, float], "table of numbers"),
         (list[Shelf], "list of tables"),
         (Literal["a", "b", "c"], '"a", "b" or "c"'),
-        (Literal["a", "b"] | list[Literal["a", "b"]], '"a", "b" or a list of such'),
+        (Literal["a", "b"] | list[Literal["a", "b"]], '"a", "b" or a list of these'),
         (Annotated[bool, "what for"], "true or false"),
     ],
 )

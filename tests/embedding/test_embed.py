@@ -216,7 +216,7 @@ def test_waits_are_not_timed_in() -> None:
     ("vectors", "said"),
     [
         (np.ones((1, 3)), "1"),
-        (np.ones((2, 4)), "answered 4 dimensions, expected 3"),
+        (np.ones((2, 4)), "4 dimensions, expected 3"),
         (np.array([[1, 1, 1], [1, np.nan, 1]]), "2"),
         (np.array([[0, 0, 0], [1, 1, 1]]), "1"),
     ],

@@ -207,9 +207,8 @@ def test_a_slow_answer_is_not_waited_for(case: Case, wire: WireServer) -> None:
 def test_a_wrong_answer_is_refused_in_words(wire: WireServer, provider: Hosted) -> None:
     for count, kind in enumerate(WRONG, start=1):
         wire.faults.append(Fault(kind=kind))
-        with refuses(EmbeddingFailed, "answer") as caught:
+        with refuses(EmbeddingFailed, provider.card.name):
             provider.embed(TEXTS, Role.DOCUMENT)
-        assert provider.card.name in str(caught.value)
         assert len(wire.requests) == count
 
 

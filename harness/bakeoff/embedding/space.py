@@ -137,8 +137,8 @@ class Space:
         dimensions = int(vectors.shape[1])
         if self.dimensions not in (None, dimensions):
             raise EmbeddingFailed(
-                f"answered {dimensions} dimensions, but the cached vectors of this model have {self.dimensions}: "
-                "nothing of this batch was kept"
+                f"returned {dimensions} dimensions, but the cached vectors of this model have {self.dimensions}: "
+                "this batch was not stored"
             )
         self.dimensions = dimensions
         with explain_full_disk(self.folder, self._remedy):

@@ -30,7 +30,7 @@ def unit(vectors: Vectors, model: str, norms: Norms | None = None) -> Vectors:
     """Every row divided by its length. Pass `norms` if they are known."""
     norms = norms_of(vectors) if norms is None else norms
     if not norms.all():
-        raise EmbeddingFailed(f"{model} answered a zero vector")
+        raise EmbeddingFailed(f"{model} returned a zero vector")
     scaled = np.empty(vectors.shape, dtype=np.float32)
     for start in range(0, len(vectors), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)

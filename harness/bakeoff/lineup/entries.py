@@ -18,13 +18,13 @@ DEFAULT_MEASURES = ("p@5", "recall@10", "f1@5", "mrr", "ndcg@10")
 
 
 class StoreEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A store with options of its own; a plain name is a store without options.
+    """A store and its options; a plain name is a store without options.
 
-    `existing` is the path or address of an index that is there already; the settings after it say how to read it.
+    `existing` is the path or address of an existing index. The settings after it tell how to read it.
     """
 
     name: Annotated[str, "which store", PUBLIC]
-    label: Annotated[str, "what it is called in the row's name", PUBLIC] = ""
+    label: Annotated[str, "its name in the row's label", PUBLIC] = ""
     options: Annotated[dict[str, Any], "the store's options"] = {}
     existing: Existing = ""
     collection: Collection = ""
@@ -34,161 +34,157 @@ class StoreEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     metric: Metric = ""
 
     def reading(self) -> dict[str, str]:
-        """How to read an existing index; empty where one is built."""
+        """How to read an existing index; empty if the index is built here."""
         settings = {key: getattr(self, key) for key in ("existing", "collection", "id", "vector", "split", "metric")}
         return {key: value for key, value in settings.items() if value}
 
 
 class PromptName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A prompt that comes with the model, by the name that it has there."""
+    """One of the model's own prompts, by name."""
 
     name: Annotated[str, "its name", PUBLIC]
 
 
 class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What goes around queries and documents, `{text}` being the text itself, or a prompt of the model by its name.
+    """Templates for queries and documents with `{text}` for the text, or one of the model's own prompts by name.
 
-    `name` alone is for both.
+    `name` alone sets both.
     """
 
-    query: Annotated[str | PromptName, "what goes around a query"] = ""
-    document: Annotated[str | PromptName, "what goes around a document"] = ""
-    name: Annotated[str, "a prompt of the model for both, by its name", PUBLIC] = ""
-    label: Annotated[str, "what it is called in the row's name", PUBLIC] = ""
+    query: Annotated[str | PromptName, "template for queries"] = ""
+    document: Annotated[str | PromptName, "template for documents"] = ""
+    name: Annotated[str, "one of the model's own prompts, for both", PUBLIC] = ""
+    label: Annotated[str, "its name in the row's label", PUBLIC] = ""
 
 
 class RerankEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A second stage: the first `depth` candidates of the row `of` in a reranker's order.
+    """A second stage: a reranker reorders the first `depth` candidates of the row `of`.
 
-    With `vectors = "tokens"` the provider is one of vectors, and the order is by MaxSim over those of its tokens.
+    With `vectors = "tokens"`, an embedding provider reranks by MaxSim over its token vectors.
     """
 
-    provider: Annotated[str, "which reranker, or a function: file:mine.py:rerank", PUBLIC]
-    of: Annotated[str, "the row whose candidates it takes; left out inside a contender", PUBLIC] = ""
-    model: Annotated[str, "which model of the reranker", PUBLIC] = ""
-    depth: Annotated[int, "candidates that are reordered"] = 50
-    label: Annotated[str, "the row's name", PUBLIC] = ""
-    vectors: Annotated[Literal["", "tokens"], "tokens: the provider's vectors of tokens decide, by MaxSim", PUBLIC] = ""
+    provider: Annotated[str, "a reranker, or a function: file:mine.py:rerank", PUBLIC]
+    of: Annotated[str, "the row to rerank; omit inside a contender", PUBLIC] = ""
+    model: Annotated[str, "the reranker's model", PUBLIC] = ""
+    depth: Annotated[int, "number of candidates to rerank"] = 50
+    label: Annotated[str, "the row's label", PUBLIC] = ""
+    vectors: Annotated[Literal["", "tokens"], "tokens: rerank by MaxSim over the provider's token vectors", PUBLIC] = ""
     options: Annotated[dict[str, Any], "the reranker's options"] = {}
 
 
 class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One [[contender]]: it names one source of rows, and the settings that this source takes."""
+    """One [[contender]]: a source of rows and its settings."""
 
     provider: Annotated[str, "an embedding provider, or a function: file:mine.py:embed", PUBLIC] = ""
-    ranker: Annotated[str, "a lexical ranker in place of a provider", PUBLIC] = ""
-    answers: Annotated[str | dict[str, str], "a file of rankings in place of a provider; {seed} stands for a seed"] = ""
-    retriever: Annotated[str | dict[str, Any], "a search function or URL in place of a provider"] = ""
-    system: Annotated[str, "a row type of an installed package in place of a provider"] = ""
-    model: Annotated[str, "which model of the provider", PUBLIC] = ""
+    ranker: Annotated[str, "a lexical ranker instead of a provider", PUBLIC] = ""
+    answers: Annotated[str | dict[str, str], "a file of rankings instead of a provider; {seed} is replaced"] = ""
+    retriever: Annotated[str | dict[str, Any], "a search function or URL instead of a provider"] = ""
+    system: Annotated[str, "a row type from an installed package instead of a provider"] = ""
+    model: Annotated[str, "the provider's model", PUBLIC] = ""
     label: Annotated[
         str,
-        "how the row's name begins, model, provider or ranker if left out: @prompt and @chunking follow where "
-        "there are several, then @dimensions-precision and +store",
+        "start of the row's label; default: model, provider or ranker. @prompt and @chunking follow if there are "
+        "several, then @dimensions-precision and +store",
         PUBLIC,
     ] = ""
     field: Annotated[
         str,
-        "what is searched of a document: title, text, or a facet's text of an ordered task; title and text if left out",
+        "the part of a document to search: title, text, or a facet of an ordered task; default: title and text",
         PUBLIC,
     ] = ""
-    store: Annotated[
-        str | StoreEntry | list[str | StoreEntry], "where the vectors are searched; each of several is a row", PUBLIC
-    ] = []
-    dimensions: Annotated[int | list[int], "keep the first so many dimensions; each of several is a row"] = []
-    precision: Annotated[Precision | list[Precision], "how vectors are stored; each of several is a row"] = "float32"
+    store: Annotated[str | StoreEntry | list[str | StoreEntry], "vector store; a list makes one row each", PUBLIC] = []
+    dimensions: Annotated[int | list[int], "truncate to N dimensions; a list makes one row each"] = []
+    precision: Annotated[Precision | list[Precision], "precision of stored vectors; a list makes one row each"] = (
+        "float32"
+    )
     search: Annotated[
-        SearchKind | list[SearchKind], "hybrid: the store ranks by words too; each of several is a row", PUBLIC
+        SearchKind | list[SearchKind], "hybrid: the store's own hybrid search; a list makes one row each", PUBLIC
     ] = "vectors"
-    vectors: Annotated[
-        Literal["", "tokens"], "tokens: a vector for each token, compared by MaxSim; no store", PUBLIC
-    ] = ""
+    vectors: Annotated[Literal["", "tokens"], "tokens: one vector per token, compared by MaxSim; no store", PUBLIC] = ""
     options: Annotated[dict[str, Any], "options of the provider, ranker, retriever or system"] = {}
     chunking: Annotated[
-        ContenderChunking | list[ContenderChunking], "how documents are cut; each of several is a row"
+        ContenderChunking | list[ContenderChunking], "how documents are chunked; a list makes one row each"
     ] = []
     prompt: Annotated[
         str | Prompt | list[str | Prompt],
-        "what goes before texts: default, none, a family of models, or a table; each of several is a row",
+        "prompt: default, none, a model family, or a table; a list makes one row each",
     ] = []
-    rerank: Annotated[RerankEntry | list[RerankEntry], "a second stage over this row; each of several is a row"] = []
-    seeds: Annotated[list[int], "the seeds that {seed} in answers stands for"] = []
+    rerank: Annotated[RerankEntry | list[RerankEntry], "a second stage for this row; a list makes one row each"] = []
+    seeds: Annotated[list[int], "values of {seed} in answers"] = []
 
 
 class FusionEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One [[fusion]]: contenders by their labels, and how much each of them counts."""
+    """One [[fusion]]: contenders by label, and their weights."""
 
-    of: Annotated[list[str], "labels of the rows that are fused", PUBLIC]
-    label: Annotated[str, "the row's name", PUBLIC] = ""
-    method: Annotated[MethodName, "by ranks (rrf), or by scores brought to one scale", PUBLIC] = "rrf"
-    weights: Annotated[list[float], "how much each row counts; all alike if left out"] = []
-    c: Annotated[float, "how steeply ranks fall: the constant of RRF"] = 60.0
-    top_n: Annotated[int | None, "places of each ranking that are read; all if left out"] = None
+    of: Annotated[list[str], "labels of the rows to fuse", PUBLIC]
+    label: Annotated[str, "the row's label", PUBLIC] = ""
+    method: Annotated[MethodName, "fuse ranks (rrf) or normalised scores", PUBLIC] = "rrf"
+    weights: Annotated[list[float], "weight of each row; default: equal"] = []
+    c: Annotated[float, "the constant k of RRF"] = 60.0
+    top_n: Annotated[int | None, "places of each ranking to use; default: all"] = None
 
 
 class Category(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A category of queries to generate: what it is about, for a model, and texts with gaps, for templates.
+    """A category of queries to generate: a description for a model, and templates with gaps.
 
-    `of` names document categories: only documents of one of these get such queries.
+    Only documents of the categories in `of` get such queries.
     """
 
-    about: Annotated[str, "what such queries are about, for a model that writes them"] = ""
-    templates: Annotated[tuple[str, ...], "texts with gaps, for queries from templates"] = ()
-    of: Annotated[tuple[str, ...], "categories of documents that get such queries; all if left out", PUBLIC] = ()
+    about: Annotated[str, "description for a model that writes such queries"] = ""
+    templates: Annotated[tuple[str, ...], "templates with gaps"] = ()
+    of: Annotated[tuple[str, ...], "document categories that get such queries; default: all", PUBLIC] = ()
 
 
 class EngineEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the heavy steps are done: `local`, or `ray` with so many workers (0: one per processor or GPU).
+    """Where the heavy steps run: `local`, or `ray` with a number of workers (0: one per processor or GPU).
 
-    `address` is a cluster's (`auto`, `ray://head:10001`); without one, Ray is started on this machine.
+    `address` names a cluster (`auto`, `ray://head:10001`). Without one, Ray is started on this machine.
     """
 
     name: Annotated[str, "local or ray"] = "local"
-    workers: Annotated[int, "processes that embed; 0 takes one per processor or GPU"] = 0
-    gpus_per_worker: Annotated[float, "GPUs that each of them gets"] = 0.0
-    address: Annotated[str, "a cluster: auto or ray://head:10001; left out, Ray is started on this machine"] = ""
-    shards: Annotated[str, "where all nodes see the vectors: a path or a URL; left out, in the vector cache"] = ""
+    workers: Annotated[int, "embedding processes; 0 = one per processor or GPU"] = 0
+    gpus_per_worker: Annotated[float, "GPUs per process"] = 0.0
+    address: Annotated[str, "cluster: auto or ray://head:10001; default: start Ray on this machine"] = ""
+    shards: Annotated[str, "path or URL that all nodes share, for vectors; default: the vector cache"] = ""
 
 
 class TaskEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One of several [[tasks]]; `role` says whether adapted contenders were made for it (domain) or not (general)."""
+    """One of several [[tasks]]. `role`: whether adapted contenders were trained for it (domain) or not (general)."""
 
-    task: Annotated[str | dict[str, Any], "a built-in name, a path, or the task described in place"]
-    name: Annotated[str, "what it is called in the tables", PUBLIC] = ""
-    role: Annotated[
-        Literal["", "domain", "general"], "whether adapted contenders were made for it (domain) or not", PUBLIC
-    ] = ""
+    task: Annotated[str | dict[str, Any], "a built-in name, a path, or an inline table"]
+    name: Annotated[str, "its name in tables", PUBLIC] = ""
+    role: Annotated[Literal["", "domain", "general"], "whether adapted contenders were trained for it", PUBLIC] = ""
 
 
 class LineupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole file. `overrides` replaces options of the task, as `--set` does.
+    """The whole file. `overrides` replaces the task's options, like `--set`.
 
-    `bases` names, for a contender that was adapted, the one that it was made from.
+    `bases` maps an adapted contender to the contender it was trained from.
     """
 
-    contender: Annotated[list[ContenderEntry], "the rows: each [[contender]] is one source of them"]
-    task: Annotated[str | dict[str, Any] | None, "a built-in name, a path, or the task described in place"] = None
-    tasks: Annotated[list[TaskEntry], "several tasks in place of one"] = []
+    contender: Annotated[list[ContenderEntry], "sources of rows"]
+    task: Annotated[str | dict[str, Any] | None, "a built-in name, a path, or an inline table"] = None
+    tasks: Annotated[list[TaskEntry], "several tasks instead of one"] = []
     role: Annotated[
-        Literal["", "domain", "general"], "whether adapted contenders were made for this task (domain) or not", PUBLIC
+        Literal["", "domain", "general"], "whether adapted contenders were trained for this task", PUBLIC
     ] = ""
-    bases: Annotated[dict[str, str], "adapted contender → the one that it was made from", PUBLIC] = {}
+    bases: Annotated[dict[str, str], "adapted contender → the one it was trained from", PUBLIC] = {}
     fusion: Annotated[list[FusionEntry], "rows that fuse others"] = []
-    rerank: Annotated[list[RerankEntry], "rows that rerank the candidates of others"] = []
-    name: Annotated[str, "what results are called; the file's name if left out", PUBLIC] = ""
+    rerank: Annotated[list[RerankEntry], "rows that rerank others"] = []
+    name: Annotated[str, "name of the result; default: the file's name", PUBLIC] = ""
     measures: Annotated[list[str], "columns of the matrix", PUBLIC] = msgspec.field(
         default_factory=lambda: list(DEFAULT_MEASURES)
     )
-    primary: Annotated[str, "the measure that decides; the first NDCG if left out", PUBLIC] = ""
-    depth: Annotated[int | None, "documents asked per query; what the measures need if left out"] = None
-    rounds: Annotated[int, "how often every query is asked, for the latency"] = 3
-    seed: Annotated[int, "seed of everything that is drawn"] = 42
-    baseline: Annotated[str, "the incumbent: the contender that every other one is compared with"] = ""
-    stop_within: Annotated[float, "a difference that matters: no row is better by more, stop"] = STOP_WITHIN
-    equivalent_within: Annotated[float | None, "say what is as good as the best within this margin"] = None
+    primary: Annotated[str, "the deciding measure; default: the first NDCG", PUBLIC] = ""
+    depth: Annotated[int | None, "documents retrieved per query; default: what the measures need"] = None
+    rounds: Annotated[int, "how often each query is timed"] = 3
+    seed: Annotated[int, "random seed"] = 42
+    baseline: Annotated[str, "the incumbent: every other contender is compared with it"] = ""
+    stop_within: Annotated[float, "the difference that matters: below it, stop"] = STOP_WITHIN
+    equivalent_within: Annotated[float | None, "test for equivalence with the best within this margin"] = None
     categories: Annotated[dict[str, str | Category], "categories for `bakeoff queries generate`", PUBLIC] = {}
-    overrides: Annotated[dict[str, Any], "options of the task in place of its own, as --set"] = {}
-    engine: Annotated[EngineEntry, "where the heavy steps are done"] = EngineEntry()
+    overrides: Annotated[dict[str, Any], "overrides of the task's options, like --set"] = {}
+    engine: Annotated[EngineEntry, "where the heavy steps run"] = EngineEntry()
 
 
 TABLES = (StoreEntry, PromptName, Prompt, RerankEntry, ContenderEntry, FusionEntry, Category, TaskEntry, LineupFile)

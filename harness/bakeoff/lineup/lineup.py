@@ -121,7 +121,7 @@ class Lineup:
             kept = tuple(c for c in kept if c.made_of or c.identity.store in stores)
         kept = _whole_fusions(kept, self.contenders)
         if not kept:
-            raise InputError("no contender is left", remedy="ask for fewer restrictions")
+            raise InputError("no contender is left", remedy="remove a restriction")
         return replace(self, contenders=kept)
 
     def with_baseline(self, name: str) -> Lineup:
@@ -244,11 +244,11 @@ def _within(place: str) -> Iterator[None]:
 
 def _build_lineup(content: LineupFile, unset: Unset, path: Path) -> Lineup:
     if not content.contender:
-        raise InputError("there is no [[contender]]", place="contender", remedy="name at least one")
+        raise InputError("no [[contender]]", place="contender", remedy="name at least one")
     name = content.name or path.stem
     check_settings(name, content.depth, content.rounds, content.seed)
     if content.engine.workers < 0 or content.engine.gpus_per_worker < 0:
-        raise InputError("must be 0 or more", place="engine workers, gpus_per_worker", remedy="0 takes what there is")
+        raise InputError("must be 0 or more", place="engine workers, gpus_per_worker", remedy="0 uses all")
     check_no_secrets({"task": content.task, "overrides": content.overrides}, "")
     check_no_secrets({f"tasks[{place}]": entry.task for place, entry in enumerate(content.tasks)}, "")
     check_no_password(content.engine.address, "engine.address")

@@ -1,4 +1,4 @@
-"""`ground_truth.json`: the grades that were given here, for a task of any format. Grades live in this one file."""
+"""`ground_truth.json`: the settled grades of a task of any format."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ HIGHEST = 9  # a grade is one key on the grading page
 
 
 def rel_line(highest: int = max(GRADES)) -> str:
-    """The line of a new task about what counts as relevant, by the highest grade that it has or will have.
+    """The `rel` line of a new task, by its highest grade.
 
-    On the scale above, related and direct matches; on any other, all that is not 0, as trec_eval counts.
+    On the scale above, related and direct matches are relevant; on any other, all grades above 0, as in trec_eval.
     """
     if highest == max(GRADES):
-        return "rel = 2 # related (2) and direct matches (3) count as found"
-    return "rel = 1 # all grades but 0 count as found"
+        return "rel = 2 # relevant = grade ≥ 2"
+    return "rel = 1 # relevant = grade ≥ 1"
 
 
 class GroundTruth(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The grade of every pair, query → document → grade; `metadata.scale` names the grades that may be given."""
+    """Query → document → grade; `metadata.scale` names the possible grades."""
 
     metadata: dict[str, Any] = {}
     grades: dict[str, dict[str, int]]
 
     @property
     def graded_by_model(self) -> int:
-        """Number of grades by models alone."""
+        """The number of grades given only by models."""
         number = self.metadata.get("graded_by_model")
         return number if isinstance(number, int) else 0
 
     def scale(self, file: Path) -> dict[int, str] | None:
-        """The names of the grades, where the file has any."""
+        """The names of the grades, if the file has any."""
         if (own := self.metadata.get("scale")) is None:
             return None
         try:
@@ -66,19 +66,21 @@ def read_truth(path: Path, queries: Collection[str], documents: Collection[str])
         if query not in queries:
             raise InputError(
                 f"unknown query {query!r}", file=path, place="$.grades",
-                remedy='add it, or drop its grades; a file of another task? Name your own: ground_truth = "…"',
+                remedy='add it or remove its grades; if the file belongs elsewhere, name yours: ground_truth = "…"',
             )  # fmt: skip
         for document, grade in grades.items():
             where = f"$.grades.{query}.{document}"
             if document not in documents:
-                raise InputError("this document is not in the corpus", file=path, place=where, remedy="drop this grade")
+                raise InputError(
+                    "this document is not in the corpus", file=path, place=where, remedy="remove this grade"
+                )
             if grade not in scale:
                 raise InputError(f"grade {grade} is out of range", file=path, place=where, remedy=one_of(scale))
     return truth, notes
 
 
 def overlay_grades(task: Task, path: Path) -> Task:
-    """Overlay this file's grades on the task; they replace the format's own."""
+    """Overlay this file's grades on the task's own."""
     truth, notes = read_truth(path, {query.id for query in task.queries}, set(document_ids(task.documents)))
     merged = {query: {**grades, **truth.grades.get(query, {})} for query, grades in task.judgments.items()}
     return msgspec.structs.replace(

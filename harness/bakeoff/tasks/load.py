@@ -1,4 +1,4 @@
-"""A task of any kind from what a user names it by: the one place above both formats and kinds."""
+"""Loads a task of any kind by the name, path or table that a user gives."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def load_task(source: str | Mapping[str, Any] | Task, base: Path) -> Task:
 def task_options(
     source: str | Mapping[str, Any] | Task, base: Path, given: Mapping[str, Any], folder: Path
 ) -> dict[str, Any]:
-    """Options that are set from outside the task's file: those that its kind calls files are paths from `folder`."""
+    """Options set outside the task's file. Paths among them are relative to `folder`."""
     if not given or isinstance(source, Task):
         return {}
     toml_value(given)  # raises on values that TOML can't hold
@@ -38,7 +38,7 @@ def task_options(
 
 
 def _nest(given: Mapping[str, Any], description: Mapping[str, Any]) -> dict[str, Any]:
-    """`labels.mode` is `mode` in the task's table `labels`, whose other keys stay."""
+    """Sets `labels.mode` as `mode` in the task's table `labels` and keeps its other keys."""
     options: dict[str, Any] = {}
     for key, value in given.items():
         first, *rest = key.split(".")
@@ -56,7 +56,7 @@ def _nest(given: Mapping[str, Any], description: Mapping[str, Any]) -> dict[str,
 
 
 def _check_known(description: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """Says which kind of task an option belongs to, where it is not this one's."""
+    """Refuses an unknown option, naming the kinds of task that have it."""
     kind, format_name = str(description.get("kind", "graded")), description.get("format")
     known = [*TaskKeys.__struct_fields__, *(option.name for option in TASK_KINDS.options(kind))]
     if REST in known:

@@ -1,7 +1,7 @@
 """Planned looks at a task that is being graded: `looks.json` beside it, written before the first look.
 
-A look is over the first queries of an order that was drawn at random, once all of these are graded. What is graded
-beyond it waits for the next look.
+The order of queries is drawn at random. A look covers the first queries of that order, once all of them are graded.
+Further grades wait for the next look.
 """
 
 from __future__ import annotations
@@ -32,48 +32,48 @@ class Pool(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class LookPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`looks.json`: how many queries there are at each look, how alpha is spent, and the order of the queries."""
+    """`looks.json`: the number of queries at each look, the alpha spending, and the order of queries."""
 
     queries: list[int]
     order: list[str]
     spending: Literal["pocock"] = "pocock"
     alpha: float = ALPHA
     measure: str = ""
-    difference: float | None = None  # that it was planned for
+    difference: float | None = None  # the plan's difference
 
 
 @dataclass(frozen=True, slots=True)
 class LookState:
-    """How far a plan has come."""
+    """The progress of a plan."""
 
     plan: LookPlan
     graded: frozenset[str]
 
     @property
     def number(self) -> int:
-        """The last look of which all queries are graded; 0 before the first."""
+        """The last look whose queries are all graded; 0 before the first."""
         return sum(not self.missing(look) for look in range(1, len(self.plan.queries) + 1))
 
     @property
     def is_last(self) -> bool:
-        """Whether no look follows."""
+        """Whether this is the last look."""
         return self.number == len(self.plan.queries)
 
     def asked(self, look: int) -> list[str]:
-        """The queries of a look, in the order that was drawn."""
+        """The queries of a look, in the drawn order."""
         return self.plan.order[: self.plan.queries[look - 1]]
 
     def missing(self, look: int) -> list[str]:
-        """Queries of a look that are not graded yet."""
+        """The ungraded queries of a look."""
         return [query for query in self.asked(look) if query not in self.graded]
 
     def next_queries(self) -> list[str]:
-        """What is to be graded for the next look."""
+        """The queries to grade for the next look."""
         return [] if self.is_last else self.missing(self.number + 1)
 
 
 def read_state(base: Path, task: Task) -> LookState | None:
-    """The plan beside a task and how far it has come; None without a plan."""
+    """The plan beside a task and its progress; None without a plan."""
     path = base / FILE
     if not path.is_file():
         return None
@@ -85,27 +85,27 @@ def read_state(base: Path, task: Task) -> LookState | None:
         raise InputError("names a query twice", file=path, place="$.order", remedy=again)
     rising = all(one < other for one, other in pairwise([0, *plan.queries]))
     if not plan.queries or not rising or plan.queries[-1] > len(plan.order):
-        raise InputError("the numbers of queries do not rise up to those in the order", file=path, remedy=again)
+        raise InputError("the numbers of queries must rise up to the length of the order", file=path, remedy=again)
     if plan.alpha != ALPHA:
         raise InputError(f"alpha is {plan.alpha:g}", file=path, place="$.alpha", remedy=f"only {ALPHA:g} is known")
     return LookState(plan, frozenset(_graded(base, task.judgments)))
 
 
 def _graded(base: Path, judgments: Judgments) -> list[str]:
-    """Queries of which the whole pool has grades; where nothing was pooled, those that have any."""
+    """Queries whose whole pool is graded; without a pool, queries with any grade."""
     path = base / "annotations" / POOL
     pool = read_json(path, Pool).pairs if path.is_file() else {}
     return [query for query, grades in judgments.items() if grades and set(pool.get(query, ())) <= grades.keys()]
 
 
 def write_plan(base: Path, queries: Sequence[str], numbers: Sequence[int], measure: str, difference: float) -> Path:
-    """Draws the order and writes the plan; refuses one that the task's queries are too few for, or a second one."""
+    """Draws the order and writes the plan. Refuses a second plan, or one that needs more queries than the task has."""
     path = base / FILE
     if path.exists():
-        raise InputError("the task has a plan already", file=path, remedy="remove it only if nobody has looked yet")
+        raise InputError("the task has a plan already", file=path, remedy="remove it only before the first look")
     if numbers[-1] > len(queries):
         raise InputError(
-            f"the plan takes {numbers[-1]:,} queries and the task has {len(queries):,}",
+            f"the plan needs {numbers[-1]:,} queries, and the task has {len(queries):,}",
             file=base,
             remedy="add queries (bakeoff queries), or plan for a larger --difference",
         )
@@ -115,11 +115,11 @@ def write_plan(base: Path, queries: Sequence[str], numbers: Sequence[int], measu
 
 
 def at_look(task: Task, state: LookState, base: Path) -> Task:
-    """The task with the queries of the last look that is graded whole."""
+    """The task with the queries of the last fully graded look."""
     if not state.number:
         first, graded = state.plan.queries[0], state.plan.queries[0] - len(state.missing(1))
         raise InputError(
-            f"look 1 of {len(state.plan.queries)} is at {first} queries, and so far {graded} of these are graded",
+            f"look 1 of {len(state.plan.queries)} is at {first} queries, of which {graded} are graded",
             file=base / FILE,
             remedy="grade them: bakeoff grade TASK --until-decided",
         )

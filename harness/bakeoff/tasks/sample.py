@@ -1,4 +1,4 @@
-"""A part of a corpus that keeps every document with a grade: quick, and flattering, so the result says so."""
+"""A sample of a corpus with every graded document. Scores are too high on it, so the result says so."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ TABLES = {
 
 @dataclass(frozen=True, slots=True)
 class TaskSource:
-    """A task as a line-up has it: the path of its own description, or its format with options."""
+    """A task as written in a line-up: the path of its description, or its format with options."""
 
     name: str
     own: str = ""
@@ -61,9 +61,9 @@ class Files:
 
 
 def source_of(given: str, base: Path) -> TaskSource | Files:
-    """A task by name, by its task.toml or folder, or as FORMAT:NAME; tables that lie in one folder are files.
+    """A task by name, by its task.toml or folder, as FORMAT:NAME, or as a folder of tables.
 
-    Paths in a description are from `base`, the folder of the line-up.
+    Paths in a description are relative to `base`, the folder of the line-up.
     """
     format_name, colon, rest = given.partition(":")
     if colon and format_name in BY_NAME:
@@ -73,7 +73,7 @@ def source_of(given: str, base: Path) -> TaskSource | Files:
         return TaskSource(given, own=given)
     if path.suffix == ".toml":
         if not {"format", "kind"} & read_toml(path, dict[str, Any]).keys():
-            raise InputError("is a line-up already", file=path, remedy=f"bakeoff validate {path} checks it")
+            raise InputError("is already a line-up", file=path, remedy=f"bakeoff validate {path} checks it")
         return TaskSource(path.stem, own=_relative(path, base))
     if path.is_file():
         return Files(documents=path)
@@ -100,16 +100,16 @@ def _of_folder(path: Path, base: Path) -> TaskSource | Files:
     if {"documents", "queries"} <= tables.keys():
         return Files(tables["documents"], tables["queries"], tables.get("judgments"))
     if inner := sorted(path.glob("*/task.toml")):
-        raise InputError("is no task itself", file=path, remedy=f"name the one in it: {inner[0].parent}")
+        raise InputError("is not a task", file=path, remedy=f"name the one in it: {inner[0].parent}")
     raise InputError(
-        "holds no task that can be read", file=path,
-        remedy=f"texts become one by `bakeoff corpus import {path}`, then `bakeoff queries import`; tables are named "
-        f"by --documents and --queries; formats: {', '.join(FORMATS.names())}",
+        "contains no readable task", file=path,
+        remedy=f"for texts, run `bakeoff corpus import {path}`, then `bakeoff queries import`; for tables, give "
+        f"--documents and --queries; formats: {', '.join(FORMATS.names())}",
     )  # fmt: skip
 
 
 def _tables_in(folder: Path) -> dict[str, Path]:
-    """The tables that a folder holds under their usual names."""
+    """Tables in a folder, by their usual names."""
     there: dict[str, Path] = {}
     for table, stems in TABLES.items():
         known = (folder / f"{stem}{ending}" for stem in stems for ending in (*READERS, *JSON_LINES))
@@ -119,14 +119,16 @@ def _tables_in(folder: Path) -> dict[str, Path]:
 
 
 def source_of_files(files: Files, base: Path) -> TaskSource:
-    """Tables of documents, queries and, where there are some, judgments; or Bakeoff's own files."""
+    """Tables of documents, queries and optional judgments, or Bakeoff's own files."""
     assert files.documents is not None
     assert files.queries is not None
     named = {"documents": files.documents, "queries": files.queries, "judgments": files.judgments}
     paths = {table: path for table, path in named.items() if path is not None}
     for path in paths.values():
         if path.is_dir():
-            raise InputError("is a folder", file=path, remedy=f"texts become a table by `bakeoff corpus import {path}`")
+            raise InputError(
+                "is a folder", file=path, remedy=f"run `bakeoff corpus import {path}` to make a table of texts"
+            )
         if not path.is_file():
             raise InputError("no such file", file=path, remedy="check the path")
     known = [f"{table}.{column}" for table in paths for column in COLUMNS[table]]
@@ -160,17 +162,17 @@ def _select_columns(columns: Mapping[str, str], table: str) -> dict[str, str]:
 
 
 def _native(paths: Mapping[str, Path], base: Path, name: str) -> TaskSource:
-    """Bakeoff's own files without a task.toml; a table of queries is imported first, which makes one."""
+    """Bakeoff's own files without a task.toml. A table of queries must be imported first."""
     articles, queries = paths["documents"], paths["queries"]
     if not _holds(queries, "queries"):
         raise InputError(
-            "the documents are in Bakeoff's own format, and these queries are not", file=queries,
+            "the documents are in Bakeoff's own format, but the queries are not", file=queries,
             remedy=f"bakeoff queries import {queries} --articles {articles}, then bakeoff init task",
         )  # fmt: skip
     truth = paths.get("judgments") or articles.parent / FILE
     if "judgments" in paths and not _holds(truth, "grades"):
         raise InputError(
-            f"is no {FILE}", file=truth, remedy="grades by query and document: docs/reference/tasks.md#native"
+            f"is not a {FILE}", file=truth, remedy="grades by query and document: docs/reference/tasks.md#native"
         )
     files = {"articles": articles, "queries": queries} | ({"ground_truth": truth} if truth.is_file() else {})
     return TaskSource(name, options={"format": "native"} | {key: _relative(file, base) for key, file in files.items()})
@@ -181,7 +183,7 @@ def _qrels(path: Path) -> bool:
 
 
 def _holds(path: Path, key: str) -> bool:
-    """Whether a JSON file is an object with this key, as Bakeoff's own files are."""
+    """Whether a JSON file is an object with this key, like Bakeoff's own files."""
     if path.suffix.lower() != ".json":
         return False
     try:
@@ -201,7 +203,7 @@ FEWEST_ROUNDS, MOST_ROUNDS = 3, 20
 def write_lineup(out: Path, source: TaskSource, grading: str) -> Task:
     """Write the line-up if it can be read back and its task loads; else write nothing.
 
-    `grading` is the command that grades this task, for a line-up whose task nobody has graded.
+    `grading` is the command that grades an ungraded task.
     """
     with replacing(out) as part:
         part.write_text(_text(source, ""), encoding="utf-8")
@@ -222,28 +224,28 @@ def missing_weights(lineup: Path) -> list[str]:
 
 
 def _rounds(queries: int) -> int:
-    """Enough rounds for a p95 where queries are few, within limits."""
+    """The number of rounds that a p95 needs, within limits."""
     return max(FEWEST_ROUNDS, min(MOST_ROUNDS, math.ceil(SAMPLES_FOR[95] / max(queries, 1))))
 
 
 def _text(source: TaskSource, grading: str, highest: int = max(GRADES), rounds: int = FEWEST_ROUNDS) -> str:
     lines = [
-        "# A line-up: what is asked (the task) and who answers (the contenders). `bakeoff validate` checks it.",
+        "# A line-up: a task and the contenders to compare. `bakeoff validate` checks it.",
         "",
         f"name = {toml_value(source.name)}",
         'measures = ["p@5", "recall@10", "mrr", "ndcg@10"]',
-        'primary = "ndcg@10"                # decides who wins and who ties',
-        f"rounds = {rounds}".ljust(35) + "# every query is asked this often",
+        'primary = "ndcg@10"                # the deciding measure',
+        f"rounds = {rounds}".ljust(35) + "# how often each query is timed",
     ]
     if grading:
-        lines += ["", "# Nobody has graded this task yet. People grade on a page, with --judge llm a model does:"]
+        lines += ["", "# This task is not graded yet. Grade it on a page, or with a model (--judge llm):"]
         lines += [f"#     {grading}"]
     lines += [""] + ([f"task = {toml_value(source.own)}"] if source.own else _task_lines(source, highest))
     return "\n".join([*lines, "", *_CONTENDERS, ""])
 
 
 def _task_lines(source: TaskSource, highest: int) -> list[str]:
-    """The task described in place; its columns come last, under a head of their own."""
+    """The task as an inline table, followed by its columns."""
     options = dict(source.options)
     columns = options.pop("columns", {})
     lines = ["[task]", f"name = {toml_value(source.name)}"]
@@ -251,7 +253,7 @@ def _task_lines(source: TaskSource, highest: int) -> list[str]:
     if any(option.name == "rel" for option in FORMATS.options(options["format"])):
         lines.append(rel_line(highest))
     if columns:
-        lines += ["", "[task.columns]                     # what your files call their columns"]
+        lines += ["", "[task.columns]                     # column names of your files"]
         for table, named in columns.items():
             pairs = ", ".join(f"{column} = {toml_value(theirs)}" for column, theirs in named.items())
             lines.append(f"{table} = {{ {pairs} }}")
@@ -262,17 +264,17 @@ _CONTENDERS: Sequence[str] = (
     "# These need no key and no network.",
     "",
     "[[contender]]",
-    'ranker = "bm25"                    # words alone: what every model must beat',
+    'ranker = "bm25"                    # keyword search, the baseline to beat',
     "",
     "[[contender]]",
     'provider = "minilm"                # bakeoff models pull minilm',
-    'store = "faiss"                    # exact search; `bakeoff list` names all stores',
+    'store = "faiss"                    # exact search; `bakeoff list` shows all stores',
     "",
-    "# A hosted model runs when its key is in the environment; --dry-run says what it would cost.",
+    "# A hosted model runs if its key is set; --dry-run prints the cost.",
     "",
     "# [[contender]]",
     '# provider = "openai"              # OPENAI_API_KEY',
     '# model = "text-embedding-3-small"',
-    "# dimensions = [1536, 256]         # rows of their own, from one paid pass",
+    "# dimensions = [1536, 256]         # one row each, embedded once",
     '# store = "faiss"',
 )

@@ -100,9 +100,9 @@ class ChatModel(Connection, Adapter):
         except EmbeddingFailed as error:  # only this question failed, not the model
             raise AnswerUnusable(str(error)) from None
         if not isinstance(reply.text, str):
-            raise AnswerUnusable(f"{self.name} {self.model} answered no text")
+            raise AnswerUnusable(f"{self.name} {self.model} returned no text")
         if not reply.text.strip():
-            raise AnswerUnusable(f"{self.name} {self.model} answered nothing", retryable=True)
+            raise AnswerUnusable(f"{self.name} {self.model} returned nothing", retryable=True)
         text = reply.text.encode(errors="replace").decode()  # lone surrogates can't be stored
         return Reply(text, read_count(reply.prompt_tokens), read_count(reply.answer_tokens))
 

@@ -19,7 +19,7 @@ class _OllamaChatAnswer(msgspec.Struct, frozen=True):
 
 
 class OllamaChat(OllamaServer, ChatModel):
-    """Ollama holds the answer to the schema while it is written. Free: it runs on the user's own machine."""
+    """Ollama enforces the schema while it generates. Free, because it runs on the user's own machine."""
 
     default_model = "llama3.1"
     free = True

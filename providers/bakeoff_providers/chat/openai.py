@@ -31,7 +31,7 @@ class _OpenAIChatAnswer(msgspec.Struct, frozen=True):
 
 
 class OpenAIChat(OpenAIServer, ChatModel):
-    """Asks for a JSON object without a schema: that is what most servers of this API understand."""
+    """Requests a JSON object without a schema, because few servers of this API support schemas."""
 
     default_model = "gpt-4o-mini"
     shape = _OpenAIChatAnswer

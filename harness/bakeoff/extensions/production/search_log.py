@@ -1,4 +1,4 @@
-"""Search logs in CSV, JSONL or parquet: one row per list that was shown to somebody, under any column names."""
+"""Search logs in CSV, JSONL or parquet: one row per displayed result list, under any column names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bakeoff.tasks.formats.tables import read_table
 
 
 class LogColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the log calls its columns; those that a command does not need may be missing."""
+    """The log's column names. Columns that a command does not need may be missing."""
 
     time: str = "time"
     query: str = "query"
@@ -39,7 +39,7 @@ class LogColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Impression(msgspec.Struct, frozen=True, kw_only=True):
-    """One query that somebody asked: what was shown, in order, and which of it was clicked."""
+    """One query of a user, the documents shown in order, and those clicked."""
 
     query: str
     shown: tuple[str, ...]
@@ -52,10 +52,10 @@ class Impression(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_log(path: Path, columns: LogColumns, needed: Sequence[str], *, empty: bool = False) -> list[Impression]:
-    """All rows, each checked; `needed` are the fields that the command can't do without, filled unless `empty`."""
+    """All rows, checked. `needed` fields are required, and must be filled unless `empty`."""
     impressions = list(_impressions(path, columns, needed, empty))
     if not impressions:
-        raise InputError("holds no row", file=path, remedy="a log has one row per list that was shown")
+        raise InputError("has no rows", file=path, remedy="a log has one row per displayed list")
     return impressions
 
 
@@ -82,14 +82,14 @@ def _impressions(path: Path, columns: LogColumns, needed: Sequence[str], empty: 
         clicked = _items(row.get(columns.clicked), path, place, columns.clicked)
         team = _items(row.get(columns.team), path, place, columns.team)
         if len(set(shown)) < len(shown):
-            raise InputError(f"{columns.shown} names a document twice", file=path, place=place)
+            raise InputError(f"{columns.shown} has a document twice", file=path, place=place)
         if shown and (stray := [item for item in clicked if item not in shown]):
             raise InputError(f"{stray[0]!r} was clicked, but is not in {columns.shown}", file=path, place=place)
         yield Impression(shown=shown, clicked=tuple(dict.fromkeys(clicked)), team=team, **texts)
 
 
 def timestamp(text: str, path: Path, place: str = "") -> datetime.datetime:
-    """ISO 8601, or seconds since 1970; without a zone it is taken for UTC."""
+    """ISO 8601, or seconds since 1970; UTC if it has no zone."""
     try:
         when = (
             datetime.datetime.fromtimestamp(float(text), datetime.UTC)
@@ -114,7 +114,7 @@ def _text(value: Any, path: Path, place: str) -> str:
 
 
 def _items(value: Any, path: Path, place: str, column: str) -> tuple[str, ...]:
-    """A list, JSON text of one, or ids with blanks between them."""
+    """A list, JSON text of one, or ids separated by spaces."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             value = json.loads(value)

@@ -32,7 +32,7 @@ class Annotation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class AdjudicatedPair(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One entry of `annotations/adjudication.json`: who gave what, what it came to, and why."""
+    """One entry of `annotations/adjudication.json`: everyone's grades, the decision, and the reason."""
 
     query_id: str
     document_id: int | str = msgspec.field(name="page_id")
@@ -43,7 +43,7 @@ class AdjudicatedPair(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class SettledGrades:
-    """One grade per pair, the pairs without a clear majority, and those that no person graded."""
+    """One grade per pair, the pairs without a clear majority, and the pairs graded only by models."""
 
     grades: dict[QueryDocument, int]
     open: list[QueryDocument]
@@ -51,7 +51,7 @@ class SettledGrades:
 
 
 def settle(annotators: Mapping[str, Annotation], settled: Sequence[AdjudicatedPair]) -> SettledGrades:
-    """Adjudicated first, then the people's majority, then the models'."""
+    """Settles each pair: adjudication first, then the people's majority, then the models'."""
     decided = {(entry.query_id, str(entry.document_id)): entry.grade for entry in settled}
     given: dict[QueryDocument, dict[str, list[int]]] = {}
     for annotation in annotators.values():

@@ -1,4 +1,4 @@
-"""A task that is being graded: its documents and queries, every annotator's grades, and the ground truth."""
+"""A task being graded: its documents and queries, every annotator's grades, and the ground truth."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ YES_OR_NO = {1: "relevant", 0: "not relevant"}
 
 @dataclass(slots=True)
 class TaskFolder:
-    """A task of any format that can be read, with what people and models say about its pairs.
+    """A task of any readable format, with the grades of people and models.
 
-    Annotations are written beside the file that describes the task, and so are settled grades, into its ground truth:
-    documents, queries and judgments that came from elsewhere are never written to.
+    Annotations and settled grades are written beside the file that describes the task. Documents, queries and judgments
+    from elsewhere are never changed.
     """
 
     path: Path
@@ -54,19 +54,19 @@ class TaskFolder:
 
     @classmethod
     def open(cls, source: str) -> TaskFolder:
-        """A task by name, by its task.toml, the folder that holds one, or the line-up that describes it."""
+        """Opens a task by name, by its task.toml or folder, or by the line-up that describes it."""
         path, inline = _description(task_description(source, Path()))
         kind = load_kind(str(path) if inline is None else inline, path.parent if inline else Path())
         if not isinstance(kind, Graded):
             raise InputError(
                 f"is a task of kind {kind.name!r}, which has no pairs to grade", file=path, place="kind",
-                remedy="a task of kind 'graded' has",
+                remedy="use a task of kind 'graded'",
             )  # fmt: skip
         return cls.of(path, kind, kind.task())
 
     @classmethod
     def of(cls, path: Path, kind: Graded, task: Task) -> TaskFolder:
-        """A task that was read already."""
+        """A folder for a task that is already loaded."""
         truth = GroundTruth(grades={})
         if file_exists(kind.ground_truth):
             truth, _ = read_data(kind.ground_truth, GroundTruth)
@@ -75,7 +75,7 @@ class TaskFolder:
         return cls(path, kind, task, truth)
 
     def standing(self) -> Fact | None:
-        """Whose grades are used, where it is one annotator's alone; which are not yet, where some are not settled."""
+        """A fact if only one annotator's grades are used, or if some are not settled yet."""
         annotators = self.annotators()
         given = {pair for annotation in annotators.values() for pair in annotation.pairs()}
         if waiting := [pair for pair in given if pair[1] not in self.truth.grades.get(pair[0], {})]:
@@ -84,7 +84,7 @@ class TaskFolder:
 
     @property
     def name(self) -> str:
-        """What a command that goes on with this task is given."""
+        """The task's name as an argument of the next command."""
         return str(self.path.parent if self.path.name == "task.toml" else self.path)
 
     @property
@@ -106,19 +106,19 @@ class TaskFolder:
         return list(self._query_places)
 
     def check_own(self) -> None:
-        """Refuses to write into a task that comes with Bakeoff, so that results stay comparable, or that can't be."""
+        """Refuses to change a built-in task, so that results stay comparable, or a folder that can't be written to."""
         check_not_built_in(self.path)
         check_writable(self.path.parent, "make room, or copy the task to another disk")
 
     def check_queries(self, queries: Collection[str]) -> None:
-        """Refuses to write queries that leave somebody's grades without theirs."""
+        """Refuses to remove queries that have grades."""
         graded = {query for query, row in self.truth.grades.items() if row}
         graded |= {query for annotation in self.annotators().values() for query in annotation.grades}
         if lost := sorted(graded - set(queries)):
             more = f", and {len(lost) - 1} more" if lost[1:] else ""
             raise InputError(
-                f"query {lost[0]!r} has grades and would be gone{more}", file=self.path,
-                remedy="--add adds to the queries that are there, or choose another --out",
+                f"query {lost[0]!r} has grades and would be removed{more}", file=self.path,
+                remedy="use --add to keep the existing queries, or choose another --out",
             )  # fmt: skip
 
     @property
@@ -130,7 +130,7 @@ class TaskFolder:
     def scale(self) -> dict[int, str]:
         """The grades that annotators may give, with their names.
 
-        The ground truth's own scale, or the labels of the task's table, or the one that its judgments are on.
+        From the ground truth, the labels of the task's table, or the range of its judgments.
         """
         if own := self.truth.scale(self.truth_path):
             return own
@@ -150,7 +150,7 @@ class TaskFolder:
 
     @property
     def size(self) -> int:
-        """How many pairs there are in all."""
+        """The number of all pairs."""
         return len(self._query_places) * len(self._document_places)
 
     def all_pairs(self) -> list[QueryDocument]:
@@ -158,7 +158,7 @@ class TaskFolder:
         return [(query, document) for query in self._query_places for document in self._document_places]
 
     def place(self, pair: QueryDocument) -> tuple[int, int]:
-        """The pair's place in the task: the order of everything that is written."""
+        """The pair's position in the task, by which files are ordered."""
         return self._query_places[pair[0]], self._document_places[pair[1]]
 
     def has(self, query: str, document: str) -> bool:
@@ -166,21 +166,21 @@ class TaskFolder:
         return query in self._query_places and document in self._document_places
 
     def file_of(self, who: str) -> Path:
-        """An annotator's file; a name that would leave the folder, or is taken by ours, is refused."""
+        """An annotator's file. Refuses names that leave the folder or clash with ours."""
         name = re.sub(r"[^\w.+@-]+", "-", who.strip()).strip(".-")
         if not name or f"{name}.json" in (ADJUDICATION, POOL):
-            raise InputError(f"{who!r} is no name for an annotator", place="--who", remedy="letters and digits")
+            raise InputError(f"{who!r} can't be an annotator's name", place="--who", remedy="use letters and digits")
         return self.annotations / f"{name}.json"
 
     def read(self, path: Path) -> Annotation:
-        """One annotator's grades, each of a known pair and on the scale."""
+        """One annotator's grades, checked against the task and the scale."""
         annotation = read_json(path, Annotation)
         for (query, document), grade in annotation.pairs().items():
             self.check(query, document, grade, path)
         return annotation
 
     def check(self, query: str, document: str, grade: int, file: Path | None = None, place: str = "") -> None:
-        """Refuses a grade off the scale and a pair that the task does not have."""
+        """Refuses grades outside the scale and unknown pairs."""
         place = place or f"$.grades.{query}.{document}"
         if not self.has(query, document):
             unknown = f"query {query!r}" if query not in self._query_places else f"document {document!r}"
@@ -190,7 +190,7 @@ class TaskFolder:
             raise InputError(f"grade {grade} is out of range", file=file, place=place, remedy=one_of(self.scale))
 
     def annotators(self) -> dict[str, Annotation]:
-        """Everyone's grades by name."""
+        """All annotators' grades by name."""
         files = sorted(self.annotations.glob("*.json")) if self.annotations.is_dir() else []
         return {path.stem: self.read(path) for path in files if path.name not in (ADJUDICATION, POOL)}
 
@@ -203,13 +203,13 @@ class TaskFolder:
         return entries
 
     def write_adjudicated(self, entries: Iterable[AdjudicatedPair]) -> None:
-        """All entries, in one order."""
+        """Writes all entries in a fixed order."""
         self.check_own()
         ordered = sorted(entries, key=lambda entry: self.place((entry.query_id, str(entry.document_id))))
         write_json(self.annotations / ADJUDICATION, ordered)
 
     def pool(self) -> list[QueryDocument]:
-        """The pairs to grade: those of the pool, or all where nothing was pooled."""
+        """The pairs to grade: the pool, or all pairs if nothing was pooled."""
         path = self.annotations / POOL
         if not path.exists():
             return self.all_pairs()
@@ -224,7 +224,7 @@ class TaskFolder:
         return [(query, document) for query, documents in pool.pairs.items() for document in documents]
 
     def write_truth(self) -> SettledGrades:
-        """Settles everyone's grades and writes what `bakeoff run` reads. Grades from elsewhere stay."""
+        """Settles all grades and writes the ground truth. Grades from elsewhere stay."""
         self.check_own()
         truth = settle(self.annotators(), self.read_adjudications())
         grades = {query: dict(row) for query, row in self.truth.grades.items()}
@@ -243,7 +243,7 @@ class TaskFolder:
         return truth
 
     def forget(self, pairs: Collection[QueryDocument]) -> None:
-        """Takes grades out of the ground truth that no annotator gives any more."""
+        """Removes grades from the ground truth that no annotator gives any more."""
         given = {pair for annotation in self.annotators().values() for pair in annotation.pairs()}
         for query, document in set(pairs) - given:
             row = self.truth.grades.get(query, {})
@@ -252,7 +252,7 @@ class TaskFolder:
                 self.truth.grades.pop(query, None)
 
     def in_order(self, rows: Mapping[str, Mapping[str, T]]) -> dict[str, dict[str, T]]:
-        """Queries and documents as the task has them: a file must not depend on the order in which grades came."""
+        """Grades in the task's order, so that files do not depend on the order of grading."""
         return {
             query: dict(sorted(rows[query].items(), key=lambda item: self._document_places[item[0]]))
             for query in self._query_places
@@ -261,7 +261,7 @@ class TaskFolder:
 
 
 def check_not_built_in(path: Path) -> None:
-    """Refuses a description of a task that comes with Bakeoff, or that would stand among those that do."""
+    """Refuses the description of a built-in task, and paths among the built-in tasks."""
     here = path.resolve()
     shipped = [(root() / folder).resolve() for folder in ("queries", "lineups")]
     if here != default_lineup().resolve() and not set(shipped) & set(here.parents):
@@ -275,7 +275,7 @@ def check_not_built_in(path: Path) -> None:
 
 
 def _description(path: Path) -> tuple[Path, dict[str, Any] | None]:
-    """The file that describes the task, and the description where that file is a line-up."""
+    """The file that describes the task, and the description if that file is a line-up."""
     content = read_toml(path, dict[str, Any])
     if "tasks" in content:
         raise InputError("has several tasks", file=path, place="tasks", remedy="name the task.toml of one of them")

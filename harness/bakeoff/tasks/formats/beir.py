@@ -25,7 +25,7 @@ def load(
     drop_empty: DropEmpty = False,
     ignore_identical_ids: IgnoreIdenticalIds = True,
 ) -> Task:
-    """One split; its queries are those that it judges, as everywhere in the field. Without qrels/ all are asked."""
+    """Loads one split with its judged queries, as is usual; without qrels/, all queries."""
     root = base / folder
     if not root.is_dir():
         raise InputError("is not a folder", file=root, remedy="name a folder with corpus.jsonl, queries.jsonl, qrels/")
@@ -51,9 +51,7 @@ def _split(folder: Path, split: str) -> Path:
     file = _plain_or_packed(folder / f"{split}.tsv")
     if not file.is_file():
         known = sorted(other.name.partition(".tsv")[0] for other in folder.glob("*.tsv*"))
-        raise InputError(
-            f"there is no split {split!r}", file=folder, remedy=f"splits here: {', '.join(known) or 'none'}"
-        )
+        raise InputError(f"no split {split!r}", file=folder, remedy=f"available splits: {', '.join(known) or 'none'}")
     return file
 
 

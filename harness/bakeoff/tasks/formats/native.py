@@ -35,11 +35,11 @@ _NAMED = 10  # pairs in a message
 
 
 class Article(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One document. Places may be unknown; a summary may not be missing in a task. `metadata` is the user's own.
+    """One document. Places are optional; a task needs the summary. `metadata` holds the user's own keys.
 
     `valid_from` and `valid_to` are its first and last day, for time-bound queries.
 
-    The text is called `summary`, as in the encyclopedia that the format comes from.
+    The text is called `summary`, as in Wikipedia, where the format comes from.
     """
 
     document_id: int | str = msgspec.field(name="page_id")

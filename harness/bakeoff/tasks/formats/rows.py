@@ -20,7 +20,7 @@ from bakeoff.tasks.formats.cells import BLOCK, Rows, column_of, id_of, text_of
 from bakeoff.tasks.formats.document_rows import DocumentColumns, UniqueIds, read_documents
 
 WEIGHT, STRATUM_SIZE = "weight", "stratum_queries"  # a weight alone may mean anything; both are of a sample
-REMEDY = "take the rows as log sample wrote them, or remove the columns weight and stratum_queries"
+REMEDY = "keep the rows as `bakeoff log sample` wrote them, or remove the columns weight and stratum_queries"
 
 
 def read_draw(row: Mapping[str, Any], category: str, table: Rows, place: str) -> Drawn | None:
@@ -67,10 +67,10 @@ class QueryColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     id: Annotated[str, "column of the id"] = "id"
     text: Annotated[str, "column of the text"] = "text"
-    category: Annotated[str, "column of the category, if there is one"] = "category"
-    where: Annotated[str, "column of the filter, if there is one: a JSON object"] = "where"
-    as_of: Annotated[str, "column of the day it asks about, if there is one: 2026-11-16"] = "as_of"
-    cluster: Annotated[str, "column that queries share which ask for the same thing, if there is one"] = "cluster"
+    category: Annotated[str, "column of the category; optional"] = "category"
+    where: Annotated[str, "column of the filter, a JSON object; optional"] = "where"
+    as_of: Annotated[str, "column of the day it asks about, such as 2026-11-16; optional"] = "as_of"
+    cluster: Annotated[str, "column of the cluster: queries with one need; optional"] = "cluster"
 
 
 class JudgmentColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -102,7 +102,7 @@ BEIR_COLUMNS = Columns(
 
 
 class Leniency(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be dropped at the author's request; all other mismatches are refused."""
+    """Mismatches that the task's author allows to be dropped. All others are refused."""
 
     drop_negative: bool = False
     drop_unknown: bool = False
@@ -113,7 +113,7 @@ class Leniency(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(slots=True)
 class JudgmentCollector:
-    """Judgments while they are read: one grade per pair, none below 0."""
+    """Collects judgments: one grade per pair, none below 0."""
 
     source: Path | str
     drop_negative: bool = False
@@ -128,7 +128,7 @@ class JudgmentCollector:
                 f"grade {grade} is negative",
                 file=self.source,
                 place=place,
-                remedy="grades start at 0; drop-negative takes those below for unjudged, as trec_eval does",
+                remedy="grades start at 0; drop_negative = true treats lower ones as unjudged, as trec_eval does",
             )
         known = self.grades.setdefault(query, {})
         if document in known:
@@ -158,10 +158,10 @@ def task_of(
     read = read_documents(documents, columns.documents, ids, empty, drop_empty=lenient.drop_empty)
     kept_documents = collect_documents(read)
     if len(ids) == len(empty):
-        raise InputError("has no documents", file=documents.source, remedy="one row is one document, below a head")
+        raise InputError("has no documents", file=documents.source, remedy="write a header and one row per document")
     asked = _queries(queries, columns.queries)
     if not asked:
-        raise InputError("has no queries", file=queries.source, remedy="one row is one query, below a head")
+        raise InputError("has no queries", file=queries.source, remedy="write a header and one row per query")
     if any(query.as_of for query in asked.values()) and (wrong := first_wrong_period(kept_documents)):
         place = ids.place(wrong[0])
         raise InputError(wrong[1].problem, file=documents.source, place=place, remedy=wrong[1].remedy)
@@ -206,7 +206,7 @@ def _queries(table: Rows, columns: QueryColumns) -> dict[str, Query]:
 
 
 def _own_or_metadata(row: Mapping[str, Any], column: str) -> Any:
-    """A column, or where a row has none, the same key of its `metadata`, as BEIR's queries have them."""
+    """A cell, or else the same key of the row's `metadata`, as in BEIR's queries."""
     metadata = row.get("metadata")
     return row.get(column) if column in row or not isinstance(metadata, Mapping) else metadata.get(column)
 

@@ -93,7 +93,7 @@ def columns_for(rows: Iterable[Row], given: Mapping[str, str], file: Path, table
     """The column of each field, as given or by common names. A text column is required."""
     names = list(dict.fromkeys(str(name) for row in rows for name in row))
     if not names:
-        raise InputError("has no rows", file=file, remedy="put at least one row into it")
+        raise InputError("has no rows", file=file, remedy="add at least one row")
     for field in given:
         if field not in USUAL[table]:
             raise InputError(
@@ -138,7 +138,7 @@ def other_columns(row: Row, columns: Mapping[str, str], numbers: Collection[str]
 
 
 def describe_columns(columns: Mapping[str, str], metadata: Iterable[str], numbers: Collection[str] = ()) -> str:
-    """One line on which column became which field, for the user to check."""
+    """Describes in one line which column became which field."""
     fields = ", ".join(f"{field} = {column}" for field, column in columns.items())
     others = [f"{name} (numbers)" if name in numbers else name for name in metadata]
     return fields + (f"; metadata: {', '.join(others)}" if others else "")

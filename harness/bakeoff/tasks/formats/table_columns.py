@@ -39,7 +39,7 @@ def find_columns(table: str, path: Path, given: Mapping[str, str], prefix: str =
             free = next((name for name in names if name not in chosen.values()), "…")
             counted = f", or let `{NUMBERED_BY[table]}` number the rows" if column == "id" else ""
             raise InputError(
-                f"none of the columns ({', '.join(names)}) is usual for the {column}", file=path,
+                f"none of the columns ({', '.join(names)}) looks like the {column}", file=path,
                 remedy=f"name it: --column {prefix}{column}={free}{counted}",
             )  # fmt: skip
     return {column: chosen[column] for column in COLUMNS[table] if column in chosen}
@@ -52,10 +52,9 @@ def label_in(row: Row, column: str) -> str:
 
 
 def complete_labels(path: Path, column: str, grades: Mapping[str, int], *, empty: bool = False) -> dict[str, int]:
-    """The grade of each label in a column; empty where all are numbers.
+    """The grade of each label in a column; empty if all are numbers.
 
-    Beside labels a number stands for itself, unless numbers are among what the user gave. `empty` says that rows may
-    have none.
+    A number beside labels stands for itself, unless the user gave numbers too. `empty`: cells may be empty.
     """
     labels: dict[str, str] = {}
     for place, row in read_table(path).rows:
@@ -76,6 +75,6 @@ def complete_labels(path: Path, column: str, grades: Mapping[str, int], *, empty
         example = " ".join(f"--grade {json.dumps(label, ensure_ascii=False)}={worth[label]}" for label in worth)
         raise InputError(
             f"the grade {unknown[0]!r} is no number" if unknown[0] not in numbers else f"no --grade for {unknown[0]!r}",
-            file=path, place=labels[unknown[0]], remedy=f"say what each is worth: {example}",
+            file=path, place=labels[unknown[0]], remedy=f"give each a number: {example}",
         )  # fmt: skip
     return known

@@ -37,7 +37,7 @@ def load(
     base: Path,
     documents: Annotated[str, "table of documents"],
     queries: Annotated[str, "table of queries"],
-    judgments: Annotated[str, "table of judgments, or TREC qrels; may be left out until it is graded"] = "",
+    judgments: Annotated[str, "table of judgments, or TREC qrels; optional"] = "",
     columns: ColumnNames = None,
     grades: Grades = None,
     rel: Rel = 1,
@@ -47,7 +47,7 @@ def load(
     ignore_identical_ids: IgnoreIdenticalIds = False,
     judged_only: JudgedOnly = False,
 ) -> Task:
-    """Three tables; `grades` gives labels their numbers. Judgments may also be TREC qrels, or still be missing."""
+    """Loads three tables; `grades` maps labels to numbers. Judgments may be TREC qrels, or missing."""
     return task_of(
         name,
         read_table(base / documents),
@@ -71,7 +71,7 @@ def read_table(path: Path) -> Rows:
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     if suffix not in READERS and suffix not in JSON_LINES:
         raise InputError(
-            f"a table can't end in {suffix!r}" if suffix else "the name has no ending that says what it is",
+            f"a table's name can't end in {suffix!r}" if suffix else "the name has no extension",
             file=path,
             remedy=f"known: {', '.join((*READERS, *JSON_LINES))}, and .gz after any of them",
         )

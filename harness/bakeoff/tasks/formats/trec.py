@@ -209,9 +209,9 @@ SPACE = 32  # this byte and those below it: white space and control characters
 
 
 def read_plain_run(path: Path, precision: type[np.floating[Any]]) -> ScoredRun | None:
-    """None where a line is not plainly six columns, each apart by one space or tab, or where polars is not here.
+    """Reads a run quickly; None if polars is missing or a line is not six columns separated by one space or tab.
 
-    The ordinary reader then reads the file, or names the line that is wrong: every mistake has one wording.
+    The ordinary reader then reads the file or reports the wrong line.
     """
     if missing_modules(("polars",), "polars"):
         return None

@@ -30,12 +30,12 @@ TASK_KINDS: Registry[TaskKind] = Registry(
 
 
 class TaskKeys(msgspec.Struct, frozen=True):
-    """Keys of every task, besides its kind's options."""
+    """Keys of every task, in addition to its kind's options."""
 
     kind: Annotated[str, "where judgments come from"] = "graded"
-    name: Annotated[str, "what the task is called; its folder's name if left out"] = ""
-    about: Annotated[str, "what the task is, in one sentence: every report shows it"] = ""
-    targets: Annotated[dict[str, float], 'figures to reach, by measure: { "p@5" = 0.7 }'] = {}
+    name: Annotated[str, "name of the task; default: its folder's name"] = ""
+    about: Annotated[str, "description in one sentence, shown in every report"] = ""
+    targets: Annotated[dict[str, float], 'targets by measure: { "p@5" = 0.7 }'] = {}
 
 
 def load_kind(

@@ -1,6 +1,6 @@
-"""What a kind of task supplies: how its queries and judgments come about, and which figures and files it adds.
+"""The interface of a kind of task: where its queries and judgments come from, and what figures and files it adds.
 
-Rankings that were made elsewhere are JSON Lines of a query and its ranked ids, best first.
+Rankings made elsewhere are JSON Lines of a query and its ranked ids, best first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from bakeoff.systems.embedding import EmbeddingRow
 
 
 class RankedLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One line. Scores are optional: without them the order is the ranking, and nothing ties."""
+    """One line. Without scores, the order is the ranking and nothing ties."""
 
     query: str
     ranked: list[str]
@@ -38,7 +38,7 @@ class RankedLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_rankings(file: Path, task: Task) -> dict[str, Ranking]:
-    """One ranking per query, its own item left out; unknown queries and documents and repeated ones are errors."""
+    """One ranking per query, without its own item. Unknown or repeated queries and documents are errors."""
     queries = {query.id: query for query in task.queries}
     documents = set(document_ids(task.documents))
     rankings: dict[str, Ranking] = {}
@@ -79,9 +79,8 @@ def _ranking(entry: RankedLine) -> Ranking:
 class Extras:
     """What a kind adds to a result: figures, tables and files.
 
-    `columns` stand beside the deciding measure on a first screen; `reference` is the model that rows are compared with
-    in place of grades. `failures` make the command fail once all is written; `also` is a folder that gets the files
-    as well.
+    `columns` go beside the deciding measure on the first screen. `reference` is the model that replaces grades.
+    `failures` make the command fail after everything is written. `also` is a second folder for the files.
     """
 
     figures: Mapping[str, Any] = field(default_factory=dict)
@@ -100,7 +99,7 @@ class Extras:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """One contender's rankings: after the kind's own stages, and `retrieved` before them."""
+    """One contender's rankings after the kind's own stages; `retrieved` are those before them."""
 
     contender: System
     rankings: Mapping[str, Ranking]
@@ -109,7 +108,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One file of ready answers: its scores, its rankings, and the kind's own data."""
+    """One file of answers: its scores, its rankings, and the kind's own data."""
 
     scores: Scores
     rankings: Mapping[str, Ranking]
@@ -118,7 +117,7 @@ class Reading:
 
 
 class ScoredContender(Protocol):
-    """A contender that ran, as kinds see it. `readings` is by seed, and empty where no file was read."""
+    """A contender that ran, as kinds see it. `readings` are by seed, and empty if no file was read."""
 
     @property
     def contender(self) -> System:
@@ -130,7 +129,7 @@ class ScoredContender(Protocol):
 
     @property
     def retrieved(self) -> Mapping[str, Ranking]:
-        """The first round, as the search itself answered."""
+        """The first round, as the search returned it."""
 
     @property
     def scores(self) -> Scores:
@@ -138,11 +137,11 @@ class ScoredContender(Protocol):
 
     @property
     def readings(self) -> Mapping[str, Reading]:
-        """The files of answers, by seed."""
+        """Files of answers, by seed."""
 
     @property
     def stable(self) -> bool | None:
-        """Whether every round gave the same order; unknown after a single one."""
+        """Whether every round gave the same order; unknown after a single round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +160,12 @@ class FinishedRun:
 class TaskKind(Plugin, ABC):
     """One source of judgments. Methods default to the engine's behaviour.
 
-    A kind holds its settings and what its files say, nothing that a run found: every method may be called again.
-    `needs_full_ranking` asks for rankings down to the last document; `measures` are worked out besides those of the
-    line-up; `free_health_check` says that free contenders can try the task before anything is spent; `judges_all`
-    that a document without a grade is known to be irrelevant; `can_be_sampled` that a part of its documents is a task,
-    too; `refines` and `scores_itself` that `refine` and `score` are its own. `unit` and `item` are what it calls a
-    query and a document, `measure_names` what it calls families of measures.
+    A kind holds its settings and the content of its files, and no state of a run: every method may be called again.
+
+    `needs_full_ranking`: rankings reach the last document. `measures`: computed in addition to the line-up's.
+    `free_health_check`: free contenders can try the task before anything is spent. `judges_all`: an ungraded document
+    is irrelevant. `can_be_sampled`: a part of its documents is a task too. `refines` and `scores_itself`: it overrides
+    `refine` or `score`. `unit` and `item` are its names for a query and a document, `measure_names` for measures.
     """
 
     name: ClassVar[str]
@@ -183,9 +182,9 @@ class TaskKind(Plugin, ABC):
     paths: ClassVar[tuple[str, ...]] = ()  # options that are files; `--set` takes them from the current folder
 
     def __init_subclass__(cls) -> None:
-        """A method of its own that no flag announces would never be called: the figures would be silently wrong."""
+        """Checks the flags: an override without its flag would never be called, and figures would be silently wrong."""
         if (cls.refine is not TaskKind.refine) > cls.refines or (cls.score is not TaskKind.score) > cls.scores_itself:
-            raise TypeError(f"{cls.__name__} has a refine or score of its own: set refines or scores_itself")
+            raise TypeError(f"{cls.__name__} overrides refine or score: set refines or scores_itself")
 
     def __init__(self, name: str, base: Path, targets: Mapping[str, float]) -> None:
         self.task_name, self.base, self.targets = name, base, targets
@@ -193,36 +192,36 @@ class TaskKind(Plugin, ABC):
 
     @classmethod
     def measure_label(cls, measure: Measure) -> str:
-        """What reports call a measure."""
+        """A measure's name in reports."""
         family, at, cut = str(measure).partition("@")
         return f"{cls.measure_names[family]}{at}{cut}" if family in cls.measure_names else measure.label
 
     @property
     def models(self) -> tuple[EmbeddingRow, ...]:
-        """Models that the judgments need, besides the contenders: they may cost something too."""
+        """Models that the judgments need in addition to the contenders. They may cost money too."""
         return ()
 
     @property
     def further_texts(self) -> Sequence[str]:
-        """Texts that every contender embeds besides the corpus and the queries."""
+        """Texts that every contender embeds in addition to the corpus and the queries."""
         return ()
 
     @abstractmethod
     def task(self) -> Task:
-        """The task, checked; its judgments may still be empty where they depend on vectors."""
+        """The checked task. Judgments that depend on vectors are still empty."""
 
     def check_contenders(self, task: Task, contenders: Sequence[System], folder: Path) -> None:
-        """Raises InputError where the line-up's rows do not fit the task as a whole, before anything is asked.
+        """Raises InputError if the line-up's rows do not fit the task as a whole, before any call.
 
-        What is wrong with one row alone costs that row, and is found elsewhere.
+        An error of a single row fails only that row, and is found elsewhere.
         """
 
-    def vectors_of(self, model: str) -> GivenVectors | None:  # noqa: ARG002 - most tasks bring texts alone
-        """The documents' vectors by this model, where they came with the task."""
+    def vectors_of(self, model: str) -> GivenVectors | None:  # noqa: ARG002 - most tasks have texts only
+        """The documents' vectors by this model, if they came with the task."""
         return None
 
     def at_look(self, task: Task) -> Task:
-        """The queries that may be looked at; all of them unless looks are planned."""
+        """The queries of the current look; all queries if no looks are planned."""
         return task
 
     def judge(self, task: Task, vectors: CorpusVectors) -> Task:  # noqa: ARG002 - most kinds need no vectors
@@ -230,7 +229,7 @@ class TaskKind(Plugin, ABC):
         return task
 
     def refine(self, query: Query, ranking: Ranking) -> Ranking:  # noqa: ARG002 - most kinds rank as the store does
-        """Stages of the kind's own behind the search."""
+        """The kind's own stages after the search."""
         return ranking
 
     def score(self, task: Task, answers: Answers, measures: Sequence[Measure]) -> Scores:
@@ -239,12 +238,12 @@ class TaskKind(Plugin, ABC):
         return score_queries(join(answers.rankings, task.judgments, ids), measures, task.rel)
 
     def find_unlabelled(self, ran: Sequence[ScoredContender]) -> Collection[str]:  # noqa: ARG002 - most kinds score them 0
-        """Queries that have no label to score them by: they are asked, but no mean counts them."""
+        """Queries without a label. They are searched, but no mean includes them."""
         return ()
 
     @property
     def no_verdict(self) -> str:
-        """The id of why rows can't be compared with each other; empty where they can."""
+        """The id of the reason why rows can't be compared; empty if they can."""
         return ""
 
     def read(
@@ -256,19 +255,19 @@ class TaskKind(Plugin, ABC):
         measures: Sequence[Measure],
         depth: int,
     ) -> Reading:
-        """The answers that someone else made, in a file, cut as everyone's; `seed` is empty where there is only one."""
+        """Reads a file of answers made elsewhere, cut like all others. `seed` is empty if there is only one file."""
         rankings = {query: ranking.cut(depth) for query, ranking in read_rankings(file, task).items()}
         return Reading(self.score(task, Answers(contender, rankings, {}), measures), rankings)
 
     def baselines(self, task: Task, measures: Sequence[Measure], depth: int) -> dict[str, Scores]:  # noqa: ARG002
-        """Rows that no provider made, besides the oracle and the random order, cut at `depth`."""
+        """Baselines in addition to the oracle and the random order, cut at `depth`."""
         return {}
 
-    def extras(self, run: FinishedRun) -> Extras:  # noqa: ARG002 - the matrix may be all there is to say
-        """Figures, tables and files of this kind; called while vectors are still at hand."""
+    def extras(self, run: FinishedRun) -> Extras:  # noqa: ARG002 - most kinds add nothing to the matrix
+        """This kind's figures, tables and files. Called while vectors are still available."""
         return Extras()
 
     @classmethod
     def pictures(cls, figures: Mapping[str, Any]) -> dict[str, Callable[[], bytes]]:  # noqa: ARG003 - most draw nothing
-        """Pictures of this kind's own, from the figures in a result alone, and drawn only when they are called for."""
+        """This kind's pictures, drawn on demand from the figures in a result."""
         return {}

@@ -1,4 +1,4 @@
-"""People (or a judge model) graded query–document pairs: the task is in files of one of the formats."""
+"""The graded kind: people or a judge model graded query–document pairs, in files of one of the formats."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from bakeoff.tasks.looks import at_look, read_state
 
 
 class Graded(TaskKind):
-    """Grades from files; whatever options there are belong to the format.
+    """Grades from files. All options belong to the format.
 
-    `ground_truth` is the file of the grades that were given here. It is laid over the judgments of a format that does
-    not read it itself.
+    `ground_truth` is the file of grades given with Bakeoff. It overlays the judgments of formats that do not read it
+    themselves.
     """
 
     name = "graded"
@@ -37,12 +37,12 @@ class Graded(TaskKind):
         name: str,
         base: Path,
         targets: Mapping[str, float],
-        format: Annotated[str, "what the files are: the name of a format; its options stand beside it"] = "",
+        format: Annotated[str, "format of the files; its options go beside it"] = "",
         chunking: Annotated[
-            Mapping[str, Any] | None, "how documents are cut before they are embedded", DocumentChunking
+            Mapping[str, Any] | None, "how documents are chunked before embedding", DocumentChunking
         ] = None,
-        ground_truth: Annotated[str, "file of the grades that were given here; ground_truth.json if left out"] = "",
-        **options: Annotated[Any, "the options of the format: `bakeoff options tables`, for example"],
+        ground_truth: Annotated[str, "file of grades given with Bakeoff; default: ground_truth.json"] = "",
+        **options: Annotated[Any, "the format's options; see for example `bakeoff options tables`"],
     ) -> None:
         super().__init__(name, base, targets)
         if not isinstance(format, str) or not format:
@@ -57,7 +57,7 @@ class Graded(TaskKind):
         self.chunking = None if chunking is None else convert("chunking", chunking, DocumentChunking)
 
     def task(self) -> Task:
-        """The task as its format reads it, cut as the task file says if it says so."""
+        """The task as its format reads it, chunked if the task file says so."""
         task = FORMATS.create(self.format, name=self.task_name, base=self.base, **self.options)
         if self._lay_over and file_exists(self.ground_truth):
             task = overlay_grades(task, self.ground_truth)
@@ -67,13 +67,13 @@ class Graded(TaskKind):
         return msgspec.structs.replace(task, targets=self.targets)
 
     def at_look(self, task: Task) -> Task:
-        """Those of the last planned look that is graded."""
+        """The queries of the last fully graded look."""
         state = read_state(self.base, task)
         return task if state is None else at_look(task, state, self.base)
 
 
 class InMemory(TaskKind):
-    """A task that was made in Python: there is no file to read."""
+    """A task made in Python, without files."""
 
     name = "graded"
     free_health_check = True
@@ -85,5 +85,5 @@ class InMemory(TaskKind):
         self._task = task
 
     def task(self) -> Task:
-        """As it was made."""
+        """The task itself."""
         return self._task

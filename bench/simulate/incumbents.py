@@ -69,7 +69,7 @@ def planned(k: int, pilots: tuple[int, ...], sets: int) -> Line:
     for n in pilots:
         rates = []
         for pilot in draws(world, n, sets):
-            plan = queries_for_gap(pilot[:, 1], pilot[:, 0], gap=GAP, comparisons=k - 1)
+            plan = queries_for_gap(pilot[:, 1], pilot[:, 0], gap=GAP, comparisons=k - 1, incumbent=True)
             if plan is None:
                 continue
             middle = plan[0] if plan[0] == plan[1] else round(plan[1] / 2)

@@ -88,7 +88,7 @@ def test_planned_queries_exclude_rows_that_have_many_rivals() -> None:
     behind = np.append(0.0, np.full(7, 0.03))
     drawn = [rng.uniform(0.3, 0.5, (plan[0], 1)) + rng.normal(0, 0.1, (plan[0], 8)) - behind for _ in range(60)]
     excluded = np.mean([1 - best_set(table, flips=999).within[1:].mean() for table in drawn])
-    assert excluded == pytest.approx(0.82, abs=0.07)
+    assert 0.75 <= excluded <= 0.95  # of rows that vary alike and apart: a little cautious
     two = queries_for_gap(pilot[:, 0], pilot[:, 1], gap=0.03)
     assert two is not None
     assert two[0] < 0.7 * plan[0]

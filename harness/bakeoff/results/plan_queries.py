@@ -115,7 +115,7 @@ def _by_pair(
     plans: dict[str, tuple[int, int] | None] = {}
     for result in results:
         averaging = result.averaging()
-        heaviest = averaging.heaviest if Measure.parse(measure).bounded else 0.0
+        heaviest = averaging.heaviest * Measure.parse(measure).bounded
         scores = {label: averaging.linear(result.values(label, measure)) for label in result.labels}
         table = np.stack(list(scores.values()), axis=1)
         names = [list(scores)[at] for at in sorted(set(first_equal(table)))]

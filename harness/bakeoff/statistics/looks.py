@@ -140,11 +140,9 @@ def best_set_at(
         found = _planned_set(_flipped_rows(rows, looks, imagined, heaviest, flips, seed), looks.shares, alpha)
     else:
         first = rows[looks.joined == 1]
-        plain = (
-            best_set(first, bounded=bounded, heaviest=heaviest, alpha=alpha, flips=flips, seed=seed)
-            if len(first)
-            else None
-        )
+        plain = None
+        if len(first):
+            plain = best_set(first, bounded=bounded, heaviest=heaviest, alpha=alpha, flips=flips, seed=seed)
         found = _unplanned_set(_unflipped_rows(rows, looks, imagined, heaviest), plain, alpha)
     most = np.minimum(found.most, 1.0 if bounded else np.inf)
     return BestSet(found.within[place], found.p[place], np.minimum(found.least, most)[place], most[place])

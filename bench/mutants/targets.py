@@ -56,7 +56,6 @@ TARGETS = (
             "statistics/test_design.py",
             "statistics/test_equivalence.py",
             "extensions/testsets/test_ppi.py",
-            "statistics/test_power.py",
             "extensions/several_results/test_nested.py",
             "statistics/test_small_samples.py",
             "statistics/test_stratified.py",

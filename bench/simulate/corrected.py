@@ -10,7 +10,7 @@ from bakeoff.core.arrays import Values
 from bakeoff.extensions.testsets.ppi import Bounded, BoundedDifference, CorrectedMean, correct_mean, mean_estimate
 from numpy.random import Generator
 
-from simulate.sets import SEED
+from simulate.sets import FEWEST, SEED
 from simulate.table import Line
 from simulate.worlds import scifact
 
@@ -69,7 +69,7 @@ def graded_worlds() -> list[Graded]:
 def simulate(effort: float) -> Iterator[Line]:
     """A row's mean and the difference of two, by people alone and corrected."""
     for world in graded_worlds():
-        yield from held(world, PEOPLE, max(100, round(effort * 1000)))
+        yield from held(world, PEOPLE, max(FEWEST, round(effort * 200)))
 
 
 def held(world: Graded, people: tuple[int, ...], sets: int) -> Iterator[Line]:

@@ -12,11 +12,10 @@ from bakeoff.statistics.incumbent import Versus, versus
 from bakeoff.statistics.tests import holm_of_pairs, sign_flip_tests
 
 from simulate import worlds
-from simulate.sets import FLIPS, SEED, draws
+from simulate.sets import FEWEST, FLIPS, SEED, SETS, draws
 from simulate.table import Line
 from simulate.worlds import World
 
-SETS = {3: 1000, 8: 1000, 20: 400, 60: 200}
 GAP = 0.1
 FRESH = 4  # data sets for each pilot
 
@@ -26,17 +25,17 @@ def simulate(effort: float) -> Iterator[Line]:
     for k in worlds.ROWS:
         for world in worlds.confidence_worlds(k):
             for incumbent in (0, k - 1):
-                yield from held(world, incumbent, worlds.QUERIES, max(20, round(effort * SETS[k])))
+                yield from held(world, incumbent, worlds.QUERIES, max(FEWEST, round(effort * SETS[k])))
     for world in worlds.confidence_worlds(8):
         for share, traffic in worlds.TRAFFIC:
             weighted = worlds.by_traffic(world, share, traffic)
-            yield from held(weighted, 0, worlds.QUERIES, max(20, round(effort * 400)))
+            yield from held(weighted, 0, worlds.QUERIES, max(FEWEST, round(effort * 200)))
         for sizes in worlds.CLUSTERS:
-            yield from held(worlds.in_clusters(world, sizes), 0, worlds.QUERIES, max(20, round(effort * 400)))
+            yield from held(worlds.in_clusters(world, sizes), 0, worlds.QUERIES, max(FEWEST, round(effort * 200)))
     for k in (8, 20):
-        yield from found(k, (50, 300), max(20, round(effort * 200)))
+        yield from found(k, (50, 300), max(FEWEST, round(effort * 200)))
     for k in (3, 8, 20):
-        yield planned(k, (20, 50, 100), max(20, round(effort * 200)))
+        yield planned(k, (20, 50, 100), max(FEWEST, round(effort * 200)))
 
 
 def held(world: World, incumbent: int, queries: tuple[int, ...], sets: int) -> Iterator[Line]:
@@ -69,7 +68,7 @@ def planned(k: int, pilots: tuple[int, ...], sets: int) -> Line:
     for n in pilots:
         rates = []
         for pilot in draws(world, n, sets):
-            plan = queries_for_gap(pilot[:, 1], pilot[:, 0], gap=GAP, comparisons=k - 1)
+            plan = queries_for_gap(pilot[:, 1], pilot[:, 0], gap=GAP, comparisons=k - 1, incumbent=True)
             if plan is None:
                 continue
             middle = plan[0] if plan[0] == plan[1] else round(plan[1] / 2)

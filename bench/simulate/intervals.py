@@ -11,7 +11,7 @@ from bakeoff.statistics.guarded import equivalence_p, guard_differences, queries
 from bakeoff.statistics.small_samples import Part, exact_interval, exact_interval_of_parts
 
 from simulate import worlds
-from simulate.sets import SEED, draws
+from simulate.sets import FEWEST, SEED, draws
 from simulate.table import Line
 from simulate.worlds import World
 
@@ -23,7 +23,7 @@ TASKS = (0.2, 0.3, 0.5)  # shares of all queries
 
 def simulate(effort: float) -> Iterator[Line]:
     """Means, weighted means, differences, equivalence."""
-    several = max(100, round(effort * 1000))
+    several = max(FEWEST, round(effort * 300))
     for world in worlds.confidence_worlds(2):
         yield means(world, worlds.QUERIES, several)
     for share in worlds.RARE:
@@ -35,21 +35,21 @@ def simulate(effort: float) -> Iterator[Line]:
             yield from differences(worlds.by_traffic(world, share, traffic), worlds.QUERIES, several)
         for sizes in worlds.CLUSTERS:
             yield from differences(worlds.in_clusters(world, sizes), worlds.QUERIES, several)
-        yield over_tasks(world, worlds.QUERIES, max(50, several // 4))
+        yield over_tasks(world, worlds.QUERIES, max(FEWEST, several // 4))
     for margin in MARGINS:
         for ties in (False, True):
             world = worlds.loss_by_failures(margin, ties=ties)
-            yield from equivalence(world, margin, LONG, 2 * several, at_most=0.05)
+            yield from equivalence(world, margin, LONG, 10 * several, at_most=0.05)
             for share, traffic in worlds.TRAFFIC:
                 weighted = worlds.by_traffic(world, share, traffic)
-                yield from equivalence(weighted, margin, worlds.QUERIES, 2 * several, at_most=0.05)
+                yield from equivalence(weighted, margin, worlds.QUERIES, 10 * several, at_most=0.05)
             for sizes in worlds.CLUSTERS:
                 grouped = worlds.in_clusters(world, sizes)
-                yield from equivalence(grouped, margin, worlds.QUERIES, 2 * several, at_most=0.05)
+                yield from equivalence(grouped, margin, worlds.QUERIES, 10 * several, at_most=0.05)
         yield from equivalence(worlds.duplicates(2), margin, LONG, several)
         yield from equivalence(worlds.loss_by_failures(0, ties=True), margin, LONG, several)
     for margin in (0.05, 0.1):
-        yield planned(margin, (20, 50, 1000), max(20, round(effort * 200)))
+        yield planned(margin, (20, 50, 1000), max(FEWEST, round(effort * 200)))
 
 
 def _losses() -> list[World]:

@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from bakeoff.core.arrays import Values
+from bakeoff.results.looks import QuestionLooks, set_over_looks
+from bakeoff.results.schema import Look
+from bakeoff.statistics.averaging import averaging_of
 from bakeoff.statistics.best_set import best_set
 from bakeoff.statistics.incumbent import versus
 from bakeoff.statistics.looks import Looks, best_set_at, cost_of_looks, versus_at
@@ -16,7 +19,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from simulate import worlds
-from simulate.sets import FLIPS, draws
+from simulate.sets import FEWEST, FLIPS, draws
 from simulate.table import Line
 from simulate.worlds import World
 
@@ -24,8 +27,9 @@ PLANS = (3, 5)  # looks
 UNPLANNED = (50, 60, 80, 120)  # queries at four looks, each after more were labelled
 MOST = (100, 300)  # queries of a whole plan
 ROWS = (2, 8, 20)
+NEEDS, ASKED = 50, 3
 INTERLEAVED_LOOKS = 50
-SETS = {2: 2000, 8: 1000, 20: 400}
+SETS = {2: 200, 8: 100, 20: 40}
 PROMISED = 0.055
 PROMISED_SET = {2: 0.055, 8: 0.06, 20: 0.06}
 
@@ -55,11 +59,14 @@ def simulate(effort: float) -> Iterator[Line]:
     """Errors over planned and unplanned looks, what plans cost, and votes; `effort` multiplies the data sets."""
     for k in ROWS:
         for world in null_worlds(k):
-            yield from errors(world, max(40, round(effort * SETS[k])))
+            yield from errors(world, max(FEWEST, round(effort * SETS[k])))
     for k in ROWS:
         for world in null_worlds(k)[:2]:
-            yield from repeated_plain_tests(world, max(40, round(effort * SETS[k] / 4)))
-    yield from costs(max(100, round(effort * 1000)))
+            yield from repeated_plain_tests(world, max(FEWEST, round(effort * SETS[k] / 4)))
+    for k in ROWS[:2]:
+        for world in null_worlds(k)[:2]:
+            yield needs_asked_again(world, max(FEWEST, round(effort * SETS[k])))
+    yield from costs(max(FEWEST, round(effort * 200)))
     yield from votes_over_looks(max(200, round(effort * 2000)))
 
 
@@ -111,6 +118,31 @@ def unplanned_versus(table: Values, looks: Sequence[int]) -> NDArray[np.bool_]:
     """Rows that an unplanned look calls better than the first."""
     joined = joined_at(looks)
     return _at_any(looks, lambda n, _at: versus_at(table[:n], 0, Looks(joined[:n]), flips=FLIPS).low > 0)
+
+
+def needs_asked_again(world: World, sets: int) -> Line:
+    """Fifty needs, each of which gets one more query at each of three looks, so that no need of an earlier one is left.
+
+    Of a need's queries, seven in ten score as the first one does.
+    """
+    best, rng, wrong = world.means >= world.means.max() - 1e-12, np.random.default_rng(29), []
+    needs = np.tile(np.arange(NEEDS), ASKED)
+    for _ in range(sets):
+        firsts, own = world.draw(rng, NEEDS), world.draw(rng, len(needs))
+        table = np.where(rng.random((len(needs), 1)) < worlds.REPEATED, firsts[needs], own)
+        out = [_set_of_needs(table[: NEEDS * at], needs[: NEEDS * at], at) for at in range(1, ASKED + 1)]
+        wrong.append(float(np.any(out, axis=0)[best].mean()))
+    looks = [NEEDS * at for at in range(1, ASKED + 1)]
+    claim = "the best row is excluded at any look, every need asked again"
+    return _line(claim, world, looks, float(np.mean(wrong)), sets, PROMISED_SET[len(best)])
+
+
+def _set_of_needs(table: Values, needs: NDArray[np.int_], number: int) -> NDArray[np.bool_]:
+    averaging = averaging_of([None] * len(table), clusters=needs.astype(str).tolist())
+    fact = Look(number=number, queries=[NEEDS * at for at in range(1, number + 1)], planned=False)
+    looks = QuestionLooks(Looks(np.repeat(np.arange(1, number + 1), NEEDS)), fact)
+    out: NDArray[np.bool_] = ~set_over_looks(averaging, table, looks, bounded=True).within
+    return out
 
 
 def _until(looks: Looks, n: int, at: int) -> Looks:

@@ -8,17 +8,24 @@ from itertools import combinations
 import numpy as np
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.best_set import best_set
-from bakeoff.statistics.detectable import FEW_PILOTS, find_noticeable_gap, queries_for_gap, round_gap
+from bakeoff.statistics.detectable import (
+    FEW_PILOTS,
+    find_noticeable_gap,
+    queries_for_gap,
+    queries_to_separate,
+    round_gap,
+)
 from numpy.random import Generator
 
 from simulate import worlds
-from simulate.sets import FLIPS, SEED
+from simulate.sets import FLIPS, SEED, draws
 from simulate.table import Line
 from simulate.worlds import World
 
 PAIRS = tuple(combinations(range(8), 2))
 PILOTS = (20, 50, 100, 300)
 FRESH = 20  # data sets for each pilot
+GAP = 0.1
 
 
 def simulate(effort: float) -> Iterator[Line]:
@@ -26,6 +33,8 @@ def simulate(effort: float) -> Iterator[Line]:
     yield from unnoticed(PILOTS, max(28, round(effort * 280)))
     for gap in (0.05, 0.1):
         yield from planned(gap, (20, 30, 50, 100), max(28, round(effort * 140)))
+    for k in (3, 8, 20):
+        yield separated(k, (20, 50, 100), max(28, round(effort * 140)))
 
 
 def unnoticed(pilots: tuple[int, ...], sets: int) -> Iterator[Line]:
@@ -95,6 +104,23 @@ def planned(gap: float, pilots: tuple[int, ...], sets: int) -> Iterator[Line]:
     yield Line(claim, "real pairs, one fails", 2, pilots, fails, sets)
     few = tuple(n for n in pilots if n < FEW_PILOTS)
     yield Line(f"the range for a gap of {gap} holds the number", "real pairs", 2, few, share_within[: len(few)], sets)
+
+
+def separated(k: int, pilots: tuple[int, ...], sets: int) -> Line:
+    """How often the queries that a pilot asks for exclude rows from the set that are 0.1 behind the best."""
+    world, shown = worlds.one_better(k, GAP), []
+    rng = np.random.default_rng([SEED, k, 2])
+    behind = np.arange(k) != 1
+    for n in pilots:
+        rates = []
+        for pilot in draws(world, n, sets):
+            within = best_set(pilot, flips=FLIPS).within
+            plan = queries_to_separate(pilot, within if within.sum() > 1 else np.ones(k, dtype=bool), gap=GAP)
+            if plan is not None:
+                middle = plan[0] if plan[0] == plan[1] else round(plan[1] / 2)
+                rates.append(1 - best_set(world.draw(rng, middle), flips=FLIPS).within[behind].mean())
+        shown.append(float(np.mean(rates)))
+    return Line(f"planned queries exclude rows {GAP} behind", world.name, k, pilots, shown, sets, 0.75, 0.9)
 
 
 def _pilot(rng: Generator, n: int, columns: tuple[int, int]) -> tuple[Values, Values]:

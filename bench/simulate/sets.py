@@ -14,8 +14,9 @@ from simulate import worlds
 from simulate.table import Line
 from simulate.worlds import World
 
-SETS = {3: 1000, 8: 1000, 20: 400, 60: 200}
-FLIPS = 1999
+SETS = {3: 400, 8: 400, 20: 150, 60: 60}
+FEWEST = 20  # data sets, however small the effort
+FLIPS = 999
 SEED = 28
 
 
@@ -23,16 +24,16 @@ def simulate(effort: float) -> Iterator[Line]:
     """All claims; `effort` multiplies the number of data sets."""
     for k in worlds.ROWS:
         for world in worlds.confidence_worlds(k):
-            yield from held(world, worlds.QUERIES, max(20, round(effort * SETS[k])))
+            yield from held(world, worlds.QUERIES, max(FEWEST, round(effort * SETS[k])))
     for world in worlds.confidence_worlds(8):
         for share, traffic in worlds.TRAFFIC:
-            yield from held(worlds.by_traffic(world, share, traffic), worlds.QUERIES, max(20, round(effort * 400)))
+            yield from held(worlds.by_traffic(world, share, traffic), worlds.QUERIES, max(FEWEST, round(effort * 200)))
         for sizes_ in worlds.CLUSTERS:
-            yield from held(worlds.in_clusters(world, sizes_), worlds.QUERIES, max(20, round(effort * 400)))
+            yield from held(worlds.in_clusters(world, sizes_), worlds.QUERIES, max(FEWEST, round(effort * 200)))
     for k in (8, 20):
-        yield from sizes(worlds.as_measured(k), worlds.QUERIES, max(20, round(effort * 200)))
+        yield from sizes(worlds.as_measured(k), worlds.QUERIES, max(FEWEST, round(effort * 100)))
     for world in (worlds.as_measured(8), worlds.equal_means(8), worlds.as_measured(20)):
-        yield from changes(world, worlds.QUERIES, max(20, round(effort * 300)))
+        yield from changes(world, worlds.QUERIES, max(FEWEST, round(effort * 150)))
 
 
 def held(world: World, queries: tuple[int, ...], sets: int) -> Iterator[Line]:

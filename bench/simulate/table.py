@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 HEAD = ("claim", "world", "rows", "queries", "promised", "measured", "data sets")
 
@@ -63,14 +63,13 @@ class Line:
         return self.claim, self.world, str(self.rows), queries, self.promised, values + missed, str(self.sets)
 
 
-def worst_of(lines: Iterable[Line]) -> list[Line]:
-    """For each claim that promises something, the line that comes closest to breaking it."""
+def hardest_of(lines: Iterable[Line]) -> list[tuple[Line, int]]:
+    """For each claim that promises something, the line that comes closest to breaking it, and of how many."""
     by_claim: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
         if line.at_least is not None or line.at_most is not None:
             by_claim.setdefault((line.claim, line.promised), []).append(line)
-    worst = [(min(several, key=lambda line: line.room), several) for several in by_claim.values()]
-    return [replace(line, world=f"{line.world} (hardest of {len(several)})") for line, several in worst]
+    return [(min(several, key=lambda line: line.room), len(several)) for several in by_claim.values()]
 
 
 Simulation = Callable[[float], Iterable[Line]]
@@ -84,3 +83,14 @@ def print_table(lines: Iterable[Line]) -> int:
         missed += bool(line.missed)
         print("| " + " | ".join(line.cells()) + " |", flush=True)
     return missed
+
+
+def print_summary(lines: Iterable[Line]) -> int:
+    """Prints each claim in its hardest world; returns how many of all lines missed their promise."""
+    every = list(lines)
+    print("| claim | hardest world | promised | measured |\n|---|---|---|---|")
+    for line, of in hardest_of(every):
+        claim, world, rows, queries, promised, measured, sets = line.cells()
+        several = f", of {of}" if of > 1 else ""
+        print(f"| {claim} | {world}; {rows} rows; {queries}{several} | {promised} | {measured} ({sets}) |")
+    return sum(bool(line.missed) for line in every)

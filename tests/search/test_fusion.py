@@ -20,7 +20,7 @@ from bakeoff.results.summary import summarise
 from bakeoff.running.runner import Settings, run
 from bakeoff.search.answer import Answer, Searcher, Timed
 from bakeoff.search.fusion import Fusion, FusionWeights, fuse, fuse_by_rrf, grid, tune
-from bakeoff.statistics.averaging import PerQuery, PerQueryAsked
+from bakeoff.statistics.averaging import PerQuery, PerQueryAsked, averaging_of
 from bakeoff.statistics.stratified import Strata
 from bakeoff.systems.fused import FusedSearcher
 from bakeoff_providers.errors import InputError
@@ -117,6 +117,17 @@ def test_tuning_weighs_queries_by_their_traffic() -> None:
     assert found.in_sample == pytest.approx(0.7)
     # without the first query B leads (0.2 of 0.3); without any other A does: 0 for all but the last, where both have 0
     assert found.out_of_fold.tolist() == [0.0, 0.0, 0.0, 0.0]
+
+
+def test_tuning_keeps_the_queries_of_a_need_together() -> None:
+    """Each of four needs is asked twice, alike. Its own second query must not choose the weights of the first."""
+    clusters = [f"need{at // 2}" for at in range(8)]
+    own = {  # each choice is right on one need only
+        tuple(float(at == need) for at in range(4)): np.repeat([float(at == need) for at in range(4)], 2)
+        for need in range(4)
+    }
+    found = tune(own, averaging_of([None] * 8, clusters=clusters), seed=1, folds=4)
+    assert found.out_of_fold.tolist() == [0.0] * 8
 
 
 def test_tuning_needs_two_queries() -> None:

@@ -246,11 +246,10 @@ def test_clusters_by_traffic_leave_strata_alone() -> None:
     assert not averaging_of([None] * 3, 42, ["a", "a", "a"]).has_error  # one cluster alone has no error that is known
 
 
-def test_a_cluster_joins_at_the_look_that_makes_it_whole() -> None:
-    looks = np.array([1, 2, 1, 3, 2])
+def test_queries_of_a_cluster_are_one_unit() -> None:
     clustered = averaging_of([None] * 5, clusters=["a", "a", "", "b", "b"])
-    assert clustered.latest_of_units(looks).tolist() == [2, 1, 3]
-    assert averaging_of([None] * 5).latest_of_units(looks).tolist() == looks.tolist()
+    assert clustered.number_units(5).tolist() == [0, 0, 1, 2, 2]
+    assert averaging_of([None] * 5).number_units(5).tolist() == [0, 1, 2, 3, 4]
 
 
 def test_equal_differences_are_counted_by_cluster() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from bakeoff.core.arrays import Values
 from bakeoff.statistics.best_set import best_set
-from bakeoff.statistics.detectable import find_noticeable_gap, queries_for_gap, round_gap
+from bakeoff.statistics.detectable import find_noticeable_gap, queries_for_gap, queries_to_separate, round_gap
 from scipy.optimize import brentq
 from scipy.special import softmax
 from simulate import planning, worlds
@@ -43,7 +43,7 @@ def test_nothing_is_said_where_few_queries_differ_or_no_tilt_is_enough() -> None
 def test_more_queries_notice_more() -> None:
     """By the root of their number where no failure is imagined, which matters less the more there are."""
     pairs = [np.tile(_pair(3, 40), (times, 1)) for times in (4, 32)]
-    few, many = (find_noticeable_gap(*pair.T, bounded=False) or 0.0 for pair in pairs)
+    few, many = (find_noticeable_gap(*pair.T, heaviest=0.0) or 0.0 for pair in pairs)
     assert few / many == pytest.approx(8**0.5, rel=0.15)
     guarded = [find_noticeable_gap(*pair.T) or 0.0 for pair in pairs]
     assert guarded[0] / few > guarded[1] / many > 1
@@ -66,7 +66,7 @@ def test_planned_queries_find_the_gap_in_four_of_five_draws() -> None:
         scores = rng.uniform(0.3, 0.5, plan[0])
         found += not best_set(np.stack((scores + rng.normal(0.03, 0.1, plan[0]), scores), axis=1), flips=999).within[1]
     assert found / 300 == pytest.approx(0.8, abs=0.07)
-    fewer = queries_for_gap(leader, rival, gap=0.03, bounded=False)
+    fewer = queries_for_gap(leader, rival, gap=0.03, heaviest=0.0)
     assert fewer is not None
     assert fewer[0] < plan[0]
 
@@ -79,7 +79,27 @@ def test_a_plan_from_few_queries_is_a_range_and_from_none_that_differ_there_is_n
     assert queries_for_gap(np.array([1.0]), np.array([0.0]), gap=0.05) is None
 
 
+def test_planned_queries_exclude_rows_that_have_many_rivals() -> None:
+    """Seven rows are behind by the gap, and each is tested against all others at once."""
+    rng = np.random.default_rng(8)
+    pilot = rng.uniform(0.3, 0.5, (4000, 1)) + rng.normal(0, 0.1, (4000, 8))
+    plan = queries_to_separate(pilot, np.ones(8, dtype=bool), gap=0.03)
+    assert plan is not None
+    behind = np.append(0.0, np.full(7, 0.03))
+    drawn = [rng.uniform(0.3, 0.5, (plan[0], 1)) + rng.normal(0, 0.1, (plan[0], 8)) - behind for _ in range(60)]
+    excluded = np.mean([1 - best_set(table, flips=999).within[1:].mean() for table in drawn])
+    assert 0.75 <= excluded <= 0.95  # of rows that vary alike and apart: a little cautious
+    two = queries_for_gap(pilot[:, 0], pilot[:, 1], gap=0.03)
+    assert two is not None
+    assert two[0] < 0.7 * plan[0]
+
+
 @pytest.mark.slow
 def test_gaps_and_plans_hold_for_real_pairs() -> None:
-    for line in (*planning.unnoticed((20, 50), 56), *planning.planned(0.1, (20, 50), 56)):
+    found = (
+        *planning.unnoticed((20, 50), 56),
+        *planning.planned(0.1, (20, 50), 56),
+        planning.separated(8, (20, 50), 56),
+    )
+    for line in found:
         assert line.missed == [], line

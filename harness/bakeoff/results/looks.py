@@ -163,7 +163,11 @@ def versus_over_looks(
 
 
 def _of_units(averaging: Averaging, looks: QuestionLooks) -> Looks:
-    return replace(looks.looks, joined=averaging.latest_of_units(looks.looks.joined))
+    """A cluster joins with the last of its queries: until then its mean is another one."""
+    units = averaging.number_units(len(looks.looks.joined))
+    latest = np.zeros(units.max() + 1, dtype=np.intp)
+    np.maximum.at(latest, units, looks.looks.joined)
+    return replace(looks.looks, joined=latest)
 
 
 def _linear(averaging: Averaging, table: NDArray[np.float64]) -> Values:

@@ -27,7 +27,7 @@ from bakeoff.statistics.averaging import Averaging, fewest_for_equivalence
 from bakeoff.statistics.columns import differences_of, table_of
 from bakeoff.statistics.compare import finite
 from bakeoff.statistics.constants import ALPHA, NOISE
-from bakeoff.statistics.detectable import find_noticeable_gap, queries_for_gap, round_gap
+from bakeoff.statistics.detectable import find_noticeable_gap, queries_for_gap, queries_to_separate, round_gap
 from bakeoff.statistics.effects import kendall_tau
 from bakeoff.statistics.small_samples import FEWEST_UNLIKE
 from bakeoff.statistics.tests import first_equal, holm_of_distinct, hypothesis_of
@@ -367,21 +367,24 @@ def _outlook(standings: _Standings) -> Outlook | None:
         return None
     rival = max(rivals, key=lambda label: standings.shown[label])
     better, worse = (mine, rival) if standings.shown[mine] >= standings.shown[rival] else (rival, mine)
-    comparisons = 0
-    if mine == question.baseline:  # a gain over it is what is looked for
+    comparisons, incumbent = 1, mine == question.baseline
+    if incumbent:  # a gain over it is what is looked for
         better, worse, comparisons = rival, mine, len({standings.same[label] for label in rivals})
     unnoticed, needed = None, None
     if question.averaging.has_error and question.looks is None:  # both are of a first look
         pair = [question.averaging.linear(standings.mine[label]) for label in (better, worse)]
-        heaviest, bounded = question.averaging.heaviest, measure.bounded
+        heaviest = question.averaging.heaviest if measure.bounded else 0.0
         apart = differences_of(standings.mine[better], standings.mine[worse]) != 0
         enough = question.averaging.count_units(apart) >= FEWEST_UNLIKE
-        gap = find_noticeable_gap(*pair, bounded=bounded, heaviest=heaviest, comparisons=comparisons)
+        gap = find_noticeable_gap(*pair, heaviest=heaviest, comparisons=comparisons, incumbent=incumbent)
         if enough and gap is not None:
             top = standings.means[better]
             unnoticed = round_gap(measure.figure(top) - measure.figure(top - gap), len(pair[0]))
-        if bounded:  # the margin is of figures from 0 to 1
-            needed = queries_for_gap(*pair, gap=question.stop_within, heaviest=heaviest, comparisons=comparisons)
+        margin = question.stop_within  # of figures from 0 to 1
+        if measure.bounded and incumbent:
+            needed = queries_for_gap(*pair, gap=margin, heaviest=heaviest, comparisons=comparisons, incumbent=True)
+        elif measure.bounded:
+            needed = _queries_to_separate(standings, rival)
     return Outlook(
         rival=rival,
         differing=standings.differing,
@@ -389,6 +392,18 @@ def _outlook(standings: _Standings) -> Outlook | None:
         gap=question.stop_within,
         queries_for_gap=needed,
     )
+
+
+def _queries_to_separate(standings: _Standings, rival: str) -> tuple[int, int] | None:
+    """For the rows that may be best, of those that score alike one; where one is left, for it and the rival."""
+    found, averaging = standings.by_label, standings.question.averaging
+    labels = [label for label in standings.labels if standings.same[label] == label]
+    within = [found[label].mark != "worse" for label in labels]
+    if sum(within) == 1:
+        within = [left or label == standings.same[rival] for left, label in zip(within, labels, strict=True)]
+    table = np.stack([averaging.linear(standings.mine[label]) for label in labels], axis=1)
+    gap = standings.question.stop_within
+    return queries_to_separate(table, np.array(within), gap=gap, heaviest=averaging.heaviest)
 
 
 def order_agreement(

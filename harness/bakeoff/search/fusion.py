@@ -143,19 +143,22 @@ def grid(parts: int, steps: int = GRID) -> Iterator[FusionWeights]:
 def tune(
     scores: Mapping[FusionWeights, NDArray[np.float64]], averaging: Averaging, seed: int, folds: int = FOLDS
 ) -> Tuned:
-    """Choose weights by cross-validation. Each query is scored with weights chosen without it.
+    """Choose weights by cross-validation. Each query is scored with weights chosen without it and its cluster.
 
     `scores` has every query's value under each choice. Ties go to the most even weights.
     """
     choices = sorted(scores, key=lambda weights: (round(sum(weight**2 for weight in weights), 9), weights))
     table = np.stack([scores[weights] for weights in choices])
-    n = table.shape[1]
+    units = averaging.number_units(table.shape[1])
+    n = int(units.max()) + 1
     if n < 2:
         raise InputError("weights can't be tuned on a single query", remedy="give the task more queries")
-    fold = np.empty(n, dtype=np.int64)
-    fold[np.random.default_rng(seed).permutation(n)] = np.arange(n) % min(folds, n)
-    held_out, chosen = np.empty(n), []
-    for number in range(min(folds, n)):
+    folds = min(folds, n)
+    of_unit = np.empty(n, dtype=np.int64)
+    of_unit[np.random.default_rng(seed).permutation(n)] = np.arange(n) % folds
+    fold = of_unit[units]
+    held_out, chosen = np.empty(len(fold)), []
+    for number in range(folds):
         inside = fold == number
         best = _best(table, averaging, ~inside)
         chosen.append(choices[best])

@@ -52,8 +52,8 @@ class Averaging(Protocol):
     def count_units(self, where: Mask) -> int:
         """How many queries, or clusters with such a query, these are."""
 
-    def latest_of_units(self, looks: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Each query's look, or the latest look of each cluster's queries: a cluster counts when it is whole."""
+    def number_units(self, queries: int, /) -> NDArray[np.intp]:
+        """For each query the number of its unit: its own, or that of its cluster."""
 
     def mean(self, values: Values, where: Mask | None = None) -> float:
         """The mean over all queries, or over some."""
@@ -121,9 +121,9 @@ class PerQuery:
         """Queries."""
         return int(np.count_nonzero(where))
 
-    def latest_of_units(self, looks: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Those of the queries."""
-        return looks
+    def number_units(self, queries: int, /) -> NDArray[np.intp]:
+        """Its own."""
+        return np.arange(queries)
 
     def mean(self, values: Values, where: Mask | None = None) -> float:
         """The plain mean."""
@@ -202,12 +202,9 @@ class PerQueryAsked:
         """Queries, or clusters."""
         return len(np.unique(units_of(self.strata)[where]))
 
-    def latest_of_units(self, looks: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Those of the queries, or of the clusters."""
-        units = units_of(self.strata)
-        latest = np.zeros(units.max() + 1, dtype=np.intp)
-        np.maximum.at(latest, units, looks)
-        return latest
+    def number_units(self, _queries: int, /) -> NDArray[np.intp]:
+        """Its own, or that of its cluster."""
+        return units_of(self.strata)
 
     def mean(self, values: Values, where: Mask | None = None) -> float:
         """Weighted by traffic, or by the traffic of some queries."""

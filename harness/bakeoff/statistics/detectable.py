@@ -2,8 +2,9 @@
 
 Rows differ on some queries and tie on others. A gap that is made by shifting every query alike is found far more often
 than a real one, so the observed queries are weighted by exp(λ · difference) until their mean difference is the gap:
-that keeps ties and which differences there are. The test is the one that decides whether a rival may be the best, or
-with so many `comparisons` the one against an incumbent.
+that keeps ties and which differences there are. The test is the one that decides whether a row may be the best, or
+the one against an incumbent. Either compares a row with several others at once, and each of these `comparisons` costs
+power.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import math
 import numpy as np
 
 from bakeoff.core.arrays import Values
-from bakeoff.statistics.best_set import FIRST, count_imagined
+from bakeoff.statistics.best_set import FIRST, Mask, count_imagined
 from bakeoff.statistics.columns import differences_of
 from bakeoff.statistics.constants import ALPHA, NOISE
 from bakeoff.statistics.design import fewest_queries
@@ -30,15 +31,15 @@ def find_noticeable_gap(
     leader: Values,
     rival: Values,
     *,
-    bounded: bool = True,
     heaviest: float = 1.0,
-    comparisons: int = 0,
+    comparisons: int = 1,
+    incumbent: bool = False,
     power: float = 0.8,
-    alpha: float = ALPHA,
 ) -> float | None:
     """The true gap that this many queries show with this power; smaller ones usually go unnoticed.
 
     None if fewer than ten queries differ, or if no gap that these queries can be weighted to reaches the power.
+    `heaviest` is what a failure of the query with the largest share counts for, or 0 for a measure without bounds.
     """
     d = differences_of(leader, rival)
     if np.count_nonzero(d) < FEWEST_UNLIKE:
@@ -50,7 +51,7 @@ def find_noticeable_gap(
         weights /= weights.sum()
         gap = float(weights @ d)
         variance, failure = float(weights @ (d - gap) ** 2), heaviest * float(weights @ rival)
-        return gap, chance_to_show(gap, len(d), variance, failure if bounded else 0.0, alpha, comparisons)
+        return gap, chance_to_show(gap, len(d), variance, failure, comparisons, incumbent=incumbent)
 
     low, high = -STEEPEST, STEEPEST
     if evaluate(high)[1] < power:
@@ -62,17 +63,18 @@ def find_noticeable_gap(
 
 
 def chance_to_show(
-    gap: float, n: int, variance: float, failure: float, alpha: float = ALPHA, comparisons: int = 0
+    gap: float, n: int, variance: float, failure: float, comparisons: int = 1, *, incumbent: bool = False
 ) -> float:
-    """How often the confidence set of the best excludes the worse of two rows, by a normal approximation.
+    """How often the confidence set of the best excludes a row that has so many rivals, by a normal approximation.
 
-    With `comparisons`, how often a row is shown to beat an incumbent that so many rows are compared with. `failure` is
-    the cost of an imagined failure, which is the worse row's mean.
+    Or how often one of so many rows is shown to beat an `incumbent`. `failure` is the cost of an imagined failure,
+    which is the worse row's mean.
     """
     from scipy.special import ndtr, ndtri
 
-    imagined = count_imagined(max(2, comparisons + 1))
-    level, square = ((1 - FIRST) * alpha, gap**2) if comparisons == 0 else (alpha / comparisons, 0.0)
+    imagined = count_imagined(comparisons + 1)
+    share, square = (1.0, 0.0) if incumbent else (1 - FIRST, gap**2)
+    level = share * ALPHA / comparisons
     size = math.sqrt(n * (variance + square) + imagined * failure**2)
     room = n * gap - imagined * failure - float(ndtri(1 - level)) * size
     return float(ndtr(room / math.sqrt(n * max(variance, NOISE))))
@@ -83,11 +85,10 @@ def queries_for_gap(
     rival: Values,
     *,
     gap: float,
-    bounded: bool = True,
     heaviest: float = 1.0,
-    comparisons: int = 0,
+    comparisons: int = 1,
+    incumbent: bool = False,
     power: float = 0.8,
-    alpha: float = ALPHA,
 ) -> tuple[int, int] | None:
     """How many queries show a true gap with this power, from the pair's own spread; a range if it is vague.
 
@@ -96,14 +97,35 @@ def queries_for_gap(
     d = differences_of(leader, rival)
     if len(d) < 2 or not np.any(d) or gap <= 0:
         return None
-    variance, failure = float(d.var(ddof=1)), heaviest * float(np.mean(rival)) if bounded else 0.0
-    if comparisons and len(d) > FEWEST_TO_PLAN:  # further out in the tail, a variance that came out small costs more
+    variance, failure = float(d.var(ddof=1)), heaviest * float(np.mean(rival))
+    if incumbent and len(d) > FEWEST_TO_PLAN:  # further out in the tail, a variance that came out small costs more
         variance *= (len(d) - 1) / (len(d) - FEWEST_TO_PLAN)
-    needed = fewest_queries(lambda n: chance_to_show(gap, n, variance, failure, alpha, comparisons) >= power)
+    needed = fewest_queries(
+        lambda n: chance_to_show(gap, n, variance, failure, comparisons, incumbent=incumbent) >= power
+    )
     if needed is None:
         return None
     off = PILOT_OFF_BY if len(d) < FEW_PILOTS else (1.0, 1.0)
     return math.ceil(off[0] * needed), math.ceil(off[1] * needed)
+
+
+def queries_to_separate(table: Values, within: Mask, *, gap: float, heaviest: float = 1.0) -> tuple[int, int] | None:
+    """How many queries exclude a row that is behind by the gap from the set of the best, as the median over pairs.
+
+    `table` has queries × rows, no two of them alike, and `within` the rows that may be best now. The others are no
+    rivals: more queries leave them out too.
+    """
+    means = table.mean(axis=0)
+    leader, *rivals = sorted(np.flatnonzero(within), key=lambda row: -means[row])
+    plans = [
+        queries_for_gap(table[:, leader], table[:, rival], gap=gap, heaviest=heaviest, comparisons=len(rivals))
+        for rival in rivals
+    ]
+    known = [plan for plan in plans if plan is not None]
+    if not known:
+        return None
+    low, high = np.median(np.array(known), axis=0)
+    return math.ceil(low), math.ceil(high)
 
 
 def round_gap(gap: float, queries: int) -> float:

@@ -4,6 +4,7 @@ Whoever labels more queries and tests again finds a difference more often than 5
 Planned looks spend alpha by Lan and DeMets' function of Pocock's kind (Biometrika 70, 1983), along the paths that
 random flips of whole queries take through the looks. Looks that nobody planned are tested plainly at the first, and
 later by a bound that holds at every look (a normal mixture of self-normalised sums; de la Peña, Lai and Shao, 2009).
+Where nothing of the first look is left, since every cluster has got another query, that bound alone decides.
 
 Every look is worked out again from the queries that it had, so no state is kept. What an earlier look has shown stays
 shown, unless the data have turned round since.
@@ -138,9 +139,10 @@ def best_set_at(
     if looks.shares:
         found = _planned_set(_flipped_rows(rows, looks, imagined, heaviest, flips, seed), looks.shares, alpha)
     else:
-        plain = best_set(
-            rows[looks.joined == 1], bounded=bounded, heaviest=heaviest, alpha=alpha, flips=flips, seed=seed
-        )
+        first = rows[looks.joined == 1]
+        plain = None
+        if len(first):
+            plain = best_set(first, bounded=bounded, heaviest=heaviest, alpha=alpha, flips=flips, seed=seed)
         found = _unplanned_set(_unflipped_rows(rows, looks, imagined, heaviest), plain, alpha)
     most = np.minimum(found.most, 1.0 if bounded else np.inf)
     return BestSet(found.within[place], found.p[place], np.minimum(found.least, most)[place], most[place])
@@ -175,7 +177,7 @@ def _flips_of(values: Values, flips: int, seed: int) -> Values:
 
 def _unflipped_rows(rows: Values, looks: Looks, imagined: int, heaviest: float) -> list[FlippedRows]:
     none = np.zeros((rows.shape[1] + 1, 0))
-    return [FlippedRows(rows[there], imagined, heaviest, none, exact=False) for there in looks.until()]
+    return [FlippedRows(rows[there], imagined, heaviest, none, exact=False) for there in looks.until() if there.any()]
 
 
 def _planned_set(looks: Sequence[FlippedRows], shares: Sequence[float], alpha: float) -> BestSet:
@@ -249,14 +251,16 @@ def _most(test: RowTest, bars: Values) -> Values:
     return np.where(np.isfinite(bars), most, np.inf)
 
 
-def _unplanned_set(looks: Sequence[FlippedRows], plain: BestSet, alpha: float) -> BestSet:
+def _unplanned_set(looks: Sequence[FlippedRows], plain: BestSet | None, alpha: float) -> BestSet:
+    """`plain` is that of the first look, unless nothing of it is left."""
     rows = looks[-1].table.shape[1]
     leads, everyone = _leading(looks[-1].table), np.ones(rows, dtype=bool)
-    p, least, most = plain.p.copy(), plain.least.copy(), np.zeros(rows)
-    p[leads], least[leads] = 1.0, 0.0
+    p, least, most = np.ones(rows), np.zeros(rows), np.zeros(rows)
+    if plain is not None:
+        p, least = np.where(leads, 1.0, plain.p), np.where(leads, 0.0, plain.least)
     for row in range(rows):
         first = looks[0].test(row)
-        for at, look in enumerate(looks[1:], start=1):
+        for look in looks if plain is None else looks[1:]:
             test = look.test(row)
             near = test.near(everyone)
             rivals = max(1, int(near.sum()))
@@ -265,7 +269,7 @@ def _unplanned_set(looks: Sequence[FlippedRows], plain: BestSet, alpha: float) -
                 p[row] = min(p[row], shown.min(initial=1.0))
                 bars = student(mixture_bar(test.squares, first.squares, alpha / rivals), test.n)
                 least[row] = max(least[row], _least(test, near, bars))
-            if at == len(looks) - 1 and p[row] > alpha:
+            if look is looks[-1] and p[row] > alpha:
                 bars = student(mixture_bar(test.squares, first.squares, alpha / max(1, rows - 1)), test.n)
                 most = np.maximum(most, _most(test, bars))
     return BestSet(p > alpha, p, np.where(p > alpha, 0.0, least), most)
@@ -289,20 +293,23 @@ def versus_at(
     imagined = count_imagined(table.shape[1]) if bounded else 0
     difference = without_noise(table[:, others] - table[:, [incumbent]]).mean(axis=0)
     sides = []
-    plain = None
-    if not looks.shares:
-        plain = versus(
-            table[looks.joined == 1], incumbent, bounded=bounded, heaviest=heaviest, alpha=alpha, flips=flips, seed=seed
-        )
+    plain, first = None, table[looks.joined == 1]
+    if not looks.shares and len(first):
+        plain = versus(first, incumbent, bounded=bounded, heaviest=heaviest, alpha=alpha, flips=flips, seed=seed)
     sums = list(_sums_at(table, looks, imagined, flips, seed)) if looks.shares else []
     for sign in (1.0, -1.0):
-        sampled = [_Leads.of(table[there], incumbent, sign, imagined, heaviest) for there in looks.until()]
+        sampled = [
+            _Leads.of(table[there], incumbent, sign, imagined, heaviest)
+            for there in looks.until()
+            if looks.shares or there.any()
+        ]
         if looks.shares:
             low, p = _planned_bounds(sampled, sums, incumbent, sign, looks.shares, alpha)
         else:
-            assert plain is not None
-            first = (plain.low, plain.p_better) if sign > 0 else (-plain.high, plain.p_worse)
-            low, p = _unplanned_bounds(sampled, first[0][others], first[1][others], alpha)
+            low, p = _unplanned_bounds(sampled, alpha)
+            if plain is not None:
+                shown = (plain.low, plain.p_better) if sign > 0 else (-plain.high, plain.p_worse)
+                low[0], p[0] = shown[0][others], shown[1][others]
         holds = np.maximum.accumulate(low, axis=0)[-1], np.minimum.accumulate(p, axis=0)[-1]
         turned = sign * difference <= 0  # what an earlier look has shown does not hold against later data
         sides.append((np.where(turned, low[-1], holds[0]), np.where(turned, p[-1], holds[1])))
@@ -374,10 +381,10 @@ def _planned_bounds(
     return np.array(low), np.array([boundary.p for boundary in found])
 
 
-def _unplanned_bounds(looks: Sequence[_Leads], low: Values, p: Values, alpha: float) -> tuple[Values, Values]:
-    """The same; the first look has the plain ones."""
-    lows, ps = [low], [p]
-    for look in looks[1:]:
+def _unplanned_bounds(looks: Sequence[_Leads], alpha: float) -> tuple[Values, Values]:
+    """The same, by the bound that holds at every look."""
+    lows, ps = [], []
+    for look in looks:
         squares, first, rows = look.squares, looks[0].squares, max(1, len(look.means))
         studentised = look.n * look.means / np.sqrt(np.where(squares > 0, squares, np.inf))
         bars = student(mixture_bar(squares, first, alpha / rows), look.n)
@@ -403,19 +410,19 @@ def cost_of_looks(
     variance: float,
     failure: float,
     power: float = 0.8,
-    alpha: float = (1 - FIRST) * ALPHA,
+    comparisons: int = 1,
     seed: int = SEED,
 ) -> LookCost | None:
     """By normal paths through equal steps, for the test that decides who may be best, imagined queries included.
 
     `variance` is that of the differences, `failure` what an imagined query costs. None where no number would do.
     """
-    fixed = fewest_queries(lambda n: chance_to_show(gap, n, variance, failure, alpha / (1 - FIRST)) >= power)
+    fixed = fewest_queries(lambda n: chance_to_show(gap, n, variance, failure, comparisons) >= power)
     if fixed is None:
         return None
     shares = np.arange(1, looks + 1) / looks
     flips, noise = np.random.default_rng(seed).normal(size=(2, looks, PATHS))
-    imagined = count_imagined(2)
+    imagined, alpha = count_imagined(comparisons + 1), (1 - FIRST) * ALPHA / comparisons
 
     def stops(most: float, true_gap: float) -> tuple[float, float]:
         """How often such a plan shows the gap, and how many queries it takes on average."""

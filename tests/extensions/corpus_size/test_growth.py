@@ -7,19 +7,9 @@ import pytest
 from bakeoff.core.arrays import Values
 from bakeoff.extensions.corpus_size.growth import extrapolate
 from scipy import stats
+from simulate.corpora import scores
 
 SIZES = (3_000, 10_000, 30_000, 100_000)
-
-
-def _scores(rng: np.random.Generator, queries: int, sizes: tuple[int, ...], powers: tuple[int, int]) -> Values:
-    """One relevant document per query; each other one beats it with a chance of the query's own.
-
-    Samples are nested: who beats it in a small one does so in a large one. The score is NDCG@10.
-    """
-    chance = 10 ** rng.uniform(*powers, queries)
-    steps = np.diff((0, *sizes))
-    above = np.cumsum(rng.binomial(steps[:, None], chance), axis=0)
-    return np.where(above < 10, 1 / np.log2(above + 2), 0.0)
 
 
 @pytest.mark.parametrize("powers", [(-8, -3), (-6, -3), (-7, -4)], ids=str)
@@ -28,10 +18,10 @@ def test_the_interval_holds_the_truth_at_ten_and_a_hundred_times_the_documents(
     target: int, powers: tuple[int, int]
 ) -> None:
     """Three known curves: one that falls slowly, one that ends near 0, one that is only beginning to fall."""
-    truth = float(_scores(np.random.default_rng(0), 100_000, (target,), powers).mean())
+    truth = float(scores(np.random.default_rng(0), 100_000, (target,), powers).mean())
     held = 0
     for seed in range(100):
-        estimate = extrapolate(_scores(np.random.default_rng(seed + 1), 300, SIZES, powers), SIZES, target)
+        estimate = extrapolate(scores(np.random.default_rng(seed + 1), 300, SIZES, powers), SIZES, target)
         assert estimate is not None
         held += estimate.low <= truth <= estimate.high
     assert held >= 90  # 95% is promised
@@ -79,13 +69,13 @@ def test_where_the_means_are_on_a_line_the_interval_is_that_of_the_queries() -> 
     rng = np.random.default_rng(4)
     moves = rng.normal(0, 0.1, 50)
     moves -= moves.mean()
-    scores = np.array([0.5, 0.5, 0.5])[:, None] + moves
-    found = extrapolate(scores, (100, 1000, 10_000), 1000)
+    table = np.array([0.5, 0.5, 0.5])[:, None] + moves
+    found = extrapolate(table, (100, 1000, 10_000), 1000)
     assert found is not None
     half = stats.norm.ppf(0.975) * moves.std(ddof=1) / np.sqrt(50)
     assert found.mean == pytest.approx(0.5)
     assert found.high - found.low == pytest.approx(2 * half, rel=0.01)
-    far = extrapolate(scores * [[1.0], [1.0], [1.0]], (100, 1000, 10_000), 10**9)
+    far = extrapolate(table * [[1.0], [1.0], [1.0]], (100, 1000, 10_000), 10**9)
     assert far is not None
     assert far.high - far.low == pytest.approx(2 * half, rel=0.01)  # all sizes move together: no slope, no more doubt
 

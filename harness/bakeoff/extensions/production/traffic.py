@@ -19,7 +19,6 @@ from bakeoff.statistics.constants import ALPHA, NOISE
 from bakeoff.statistics.design import fewest_queries
 from bakeoff.statistics.effects import wins_ties_losses
 from bakeoff.statistics.looks import mixture_bar, mixture_p
-from bakeoff.statistics.power import queries_needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,11 +381,17 @@ def any_look_preference(ahead: int, behind: int, alpha: float = ALPHA) -> tuple[
     return value, max(-1.0, value - half), min(1.0, value + half)
 
 
-def analyse(impressions: Sequence[Impression], *, alpha: float = ALPHA, once: bool = False) -> Check:
+PREFERENCE = 0.1  # that matters, where nobody says: 55 users for one side, 45 for the other
+
+
+def analyse(
+    impressions: Sequence[Impression], *, alpha: float = ALPHA, once: bool = False, planned: float = PREFERENCE
+) -> Check:
     """Every user has one vote, for the side that won more of their queries: one user's clicks resemble each other.
 
     Test, interval and direction are of the same votes, so that they can't contradict each other. They hold however
-    often a growing log is looked at; `once` says that this is the only look, which shows more.
+    often a growing log is looked at; `once` says that this is the only look, which shows more. How many users it takes
+    is said of the `planned` preference, since the one that was seen may be chance.
     """
     signs = np.sign([credit(impression) for impression in impressions]).astype(np.float64)
     users = Clusters.of([impression.user for impression in impressions], signs.tolist())
@@ -394,7 +399,7 @@ def analyse(impressions: Sequence[Impression], *, alpha: float = ALPHA, once: bo
     ahead, even, behind = wins_ties_losses(users.sums)
     p = sign_test(ahead, behind) if once else any_look_p(ahead, behind)
     preference, low, high = (preference_of if once else any_look_preference)(ahead, behind, alpha)
-    more = _more_users(ahead, even, behind, alpha, once=once)
+    more = _more_users(ahead, even, behind, planned, alpha, once=once)
     better = "b" if ahead > behind else "a"
     decided = p <= alpha
     sentences = [
@@ -408,15 +413,17 @@ def analyse(impressions: Sequence[Impression], *, alpha: float = ALPHA, once: bo
         sentences.append(f"People prefer {better}.")
     elif more:
         queries = round(more * len(impressions) / len(users))
-        sentences.append(
-            f"No preference is shown yet. If it is real, about {more} more users ({queries} queries) would show it."
-        )
+        users_and_queries = f"{more:,} more users ({queries:,} queries)"
+        sentences.append(f"No preference is shown yet. To see one of {planned:g} takes about {users_and_queries}.")
+    elif more == 0:
+        sentences.append(f"No preference is shown. One of {planned:g} would be in 4 of 5 such logs.")
     else:
         sentences.append("No preference is shown yet.")
     figures = {
         "queries": len(impressions), "users": len(users), "wins": wins, "ties": ties, "losses": losses,
         "users_for_b": ahead, "users_for_a": behind, "preference": preference, "low": low, "high": high, "p": p,
-        "decided": decided, "better": better if decided else None, "more_users_needed": more, "once": once,
+        "decided": decided, "better": better if decided else None, "planned_preference": planned,
+        "more_users_needed": more, "once": once,
     }  # fmt: skip
     about = "Of users with more queries won by one side, the share for b minus the share for a"
     gauges = [
@@ -440,29 +447,23 @@ def preference_of(ahead: int, behind: int, alpha: float = ALPHA) -> tuple[float,
     return (ahead - behind) / (ahead + behind), 2 * low - 1, 2 * high - 1
 
 
-def _more_users(ahead: int, even: int, behind: int, alpha: float, *, once: bool) -> int | None:
-    """How many more would show this preference in 4 of 5 cases, if as many of them have none; None where none would."""
-    votes = np.repeat([1.0, -1.0], [ahead, behind])
-    if not len(votes):
-        return None
-    needed: int | None
-    if not once:
-        needed = _votes_at_any_look(abs(ahead - behind) / len(votes), alpha)
-    elif not ahead or not behind:  # all for one side, so all that come: n of n have p = 2 / 2ⁿ
-        needed = math.ceil(1 - math.log2(alpha))
-    else:
-        needed = queries_needed(float(votes.mean()), float(votes.std(ddof=1)), alpha=alpha)
-    return None if needed is None else max(0, math.ceil((needed - len(votes)) * (1 + even / len(votes))))
+def _more_users(ahead: int, even: int, behind: int, planned: float, alpha: float, *, once: bool) -> int | None:
+    """How many more show the planned preference in 4 of 5 cases, if as many of them have none; None without a vote."""
+    votes, needed = ahead + behind, _votes_needed(planned, alpha, once=once)
+    return max(0, math.ceil((needed - votes) * (1 + even / votes))) if votes and needed else None
 
 
-def _votes_at_any_look(preference: float, alpha: float) -> int | None:
-    """How many votes show this preference in 4 of 5 cases by the bound that holds at every look."""
+def _votes_needed(preference: float, alpha: float, *, once: bool) -> int | None:
+    """How many votes show this preference in 4 of 5 cases, by a normal approximation."""
     from scipy.special import ndtri
 
     first, spread = np.array([float(FIRST_VOTES)]), math.sqrt(1 - preference**2)
 
     def enough(votes: int) -> bool:
-        bar = float(mixture_bar(np.array([float(votes)]), first, alpha)[0])
-        return preference * math.sqrt(votes) >= bar + float(ndtri(0.8)) * spread
+        if once:  # with Yates' correction, since votes are whole
+            bar = float(ndtri(1 - alpha / 2)) + 1 / math.sqrt(votes)
+        else:
+            bar = float(mixture_bar(np.array([float(votes)]), first, alpha)[0])
+        return preference * math.sqrt(votes) >= bar + float(ndtri(POWER)) * spread
 
-    return fewest_queries(enough) if preference > 0 else None
+    return fewest_queries(enough)

@@ -42,6 +42,7 @@ class QueryPlan:
     for_power: dict[str, tuple[int, int] | None]  # by pair, from and to
     for_anova: int | None
     widest: tuple[float, float] | None  # variance of the pair that differs most, and what a failure costs it
+    comparisons: int = 1  # of a row with others that may be best
     in_clusters: bool = False  # queries share needs, and these are counted
     drawn: bool = False  # by traffic: the variance is that of the drawn queries all the same
 
@@ -63,7 +64,8 @@ def plan_looks(planned: QueryPlan, looks: int) -> PlannedLooks:
     cost = None
     if planned.difference is not None and planned.widest is not None:
         variance, failure = planned.widest
-        cost = cost_of_looks(looks, gap=planned.difference, variance=variance, failure=failure, power=planned.power)
+        gap, power, comparisons = planned.difference, planned.power, planned.comparisons
+        cost = cost_of_looks(looks, gap=gap, variance=variance, failure=failure, power=power, comparisons=comparisons)
     if cost is None:
         raise InputError("no number of queries would do", place="--looks", remedy="give a larger --difference")
     if cost.most < looks * FEWEST_UNLIKE:
@@ -93,23 +95,34 @@ def _widest(results: Sequence[Result], measure: str, variance: float) -> tuple[f
     return max(spreads, default=None)
 
 
+def _count_comparisons(results: Sequence[Result], measure: str) -> int:
+    """With how many others a row is compared that may be best, in the result that has most."""
+    most, bounded = 1, Measure.parse(measure).bounded
+    for result in results:
+        table = np.stack([result.values(label, measure) for label in result.labels], axis=1)
+        within = result.averaging().best_set(table, bounded=bounded).within
+        most = max(most, int(within[sorted(set(first_equal(table)))].sum()) - 1)
+    return most
+
+
 def _by_pair(
-    results: Sequence[Result], measure: str, difference: float, variance: float, power: float
+    results: Sequence[Result], measure: str, difference: float, variance: float, power: float, comparisons: int
 ) -> dict[str, tuple[int, int] | None]:
     """For the leader of each result and every other distinct row; from a variance alone, for two rows that have it."""
     if not results:
-        needed = fewest_queries(lambda n: chance_to_show(difference, n, 2 * variance, 1.0) >= power)
+        needed = fewest_queries(lambda n: chance_to_show(difference, n, 2 * variance, 1.0, comparisons) >= power)
         return {"two rows": None if needed is None else (needed, needed)}
     plans: dict[str, tuple[int, int] | None] = {}
     for result in results:
-        averaging, bounded = result.averaging(), Measure.parse(measure).bounded
+        averaging = result.averaging()
+        heaviest = averaging.heaviest * Measure.parse(measure).bounded
         scores = {label: averaging.linear(result.values(label, measure)) for label in result.labels}
         table = np.stack(list(scores.values()), axis=1)
         names = [list(scores)[at] for at in sorted(set(first_equal(table)))]
         leader, *others = sorted(names, key=lambda label: -float(scores[label].mean()))
         for other in others:
             plans[f"{leader} and {other}"] = queries_for_gap(
-                scores[leader], scores[other], gap=difference, bounded=bounded, heaviest=averaging.heaviest, power=power
+                scores[leader], scores[other], gap=difference, heaviest=heaviest, comparisons=comparisons, power=power
             )
     return plans
 
@@ -149,6 +162,7 @@ def plan_queries(
         problem = "contenders differ by the same amount on every query, so nothing can be planned from it"
         raise InputError(problem, remedy="give --variance")
     many = contenders or (tables[0].shape[1] if tables else 2)
+    comparisons = _count_comparisons(results, name) if results else many - 1
     return QueryPlan(
         measure=name,
         variance=known,
@@ -158,9 +172,10 @@ def plan_queries(
         for_width=None if width is None else queries_for_width(width, known, *_guard(tables, name)),
         difference=difference,
         power=power,
-        for_power={} if difference is None else _by_pair(results, name, difference, known, power),
+        for_power={} if difference is None else _by_pair(results, name, difference, known, power, comparisons),
         for_anova=None if difference is None or many < 3 else queries_for_anova(difference, known, many, power),
         widest=_widest(results, name, known),
+        comparisons=comparisons,
         in_clusters=any(averaging.clusters for averaging in averagings),
         drawn=variance is None and any(averaging.weights is not None for averaging in averagings),
     )

@@ -18,6 +18,9 @@ def interleave(
     column: ColumnOption = None,
     alpha: Annotated[float, typer.Option(min=1e-6, max=0.5, help="Significance level.")] = 0.05,
     once: Annotated[bool, typer.Option("--once", help="The log is complete and this is the only look.")] = False,
+    preference: Annotated[
+        float, typer.Option(min=0.001, max=0.999, help="Say how many users show this preference.")
+    ] = 0.1,
     as_json: JsonOption = False,
     metrics_file: MetricsOption = None,
 ) -> None:
@@ -31,7 +34,7 @@ def interleave(
     columns = LogColumns.rename(parse_columns(column))
     deliver(
         "interleave",
-        lambda: analyse(read_interleaved(log, columns), alpha=alpha, once=once),
+        lambda: analyse(read_interleaved(log, columns), alpha=alpha, once=once, planned=preference),
         as_json=as_json,
         metrics_file=metrics_file,
     )

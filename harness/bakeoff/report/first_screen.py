@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from bakeoff.core.wrapping import PIPE_WIDTH, wrap
 from bakeoff.report.brief_notes import brief_notes, list_failures, not_run_sentence
 from bakeoff.report.groups import RowGroup, shorten
 from bakeoff.report.numbers import duration, enumeration, milliseconds
-from bakeoff.report.score_table import SHORTEST_LABEL, ScoreTable, StoreTable, compares_stores, legend, p50
+from bakeoff.report.score_table import SHORTEST_LABEL, ScoreTable, StoreTable, legend, p50
 from bakeoff.report.verdict_words import NOT_SETTLED, Findings, decision, pick_lines, plural, unreliable
 from bakeoff.report.words import WEIGHTED
 from bakeoff.results.schema import Pick, Summary
@@ -56,7 +57,7 @@ def screen_lines(summary: Summary, links: Links, width: int, choice: str = "") -
     if not found.groups:
         failures = _section(_failure_lines(summary, width))
         return [*_decision_lines(found, width), *failures, *_section(_links(links, width))]
-    table = StoreTable(found) if compares_stores(found) else ScoreTable(found)
+    table = StoreTable(found) if found.compares_stores else ScoreTable(found)
     head = [
         *_decision_lines(found, width),
         _line(""),
@@ -121,11 +122,13 @@ def caption(found: Findings, constants: Sequence[str], width: int) -> str:
 
 def _pick_lines(found: Findings, width: int) -> list[Text]:
     picks = [(use, shorten(label), why) for use, label, why in pick_lines(found)]
-    if not picks or _repeat_headline(found.verdict.picks):
+    if not picks or found.compares_stores or _repeat_headline(found.verdict.picks):
         return []
-    if max(sum(map(cell_len, pick)) for pick in picks) + 4 > width:  # the best row's line and the table say p50
-        picks = [(use, label, why.replace(" p50)", ")")) for use, label, why in picks]
-    uses, labels, whys = (max(cell_len(pick[at]) for pick in picks) for at in range(3))
+    for said in ("", r" p50(?=\))", r" \(\S+ ms\)"):  # the table has the times: they go before a name is shortened
+        picks = [(use, label, re.sub(said, "", why)) for use, label, why in picks]
+        uses, labels, whys = (max(cell_len(pick[at]) for pick in picks) for at in range(3))
+        if uses + labels + whys + 4 <= width:
+            break
     labels = min(labels, max(SHORTEST_LABEL, width - uses - whys - 4))
     return [
         _cut(f"{set_cell_size(use, uses)}  {set_cell_size(shorten(label, labels), labels)}  {why}", width)
@@ -141,7 +144,7 @@ def _repeat_headline(picks: Sequence[Pick]) -> bool:
 def _store_lines(found: Findings, width: int) -> list[Text]:
     """Which stores score alike, and what the fastest saves."""
     several = [group for group in found.groups if len(group.stores) > 1]
-    if not several or compares_stores(found):
+    if not several or found.compares_stores:
         return []
     names = several[0].stores
     if any(group.stores != names for group in several):

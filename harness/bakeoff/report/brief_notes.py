@@ -34,7 +34,7 @@ NEEDS = {
 
 def brief_notes(found: Findings) -> list[str]:
     """Grades, ungraded documents, timings, rows below random, truncation, queries without an answer."""
-    return [*_grades(found), *_grading_gaps(found), *_timings(found), *_below_random(found), *_truncation_notes(found),
+    return [*_grades(found), *_grading_gaps(found), *_timings(found), *below_random(found), *truncation_notes(found),
             *_empty_answers(found), *_ranking_notes(found), *_others(found)]  # fmt: skip
 
 
@@ -79,7 +79,8 @@ def _timings(found: Findings) -> Iterator[str]:
             break
 
 
-def _below_random(found: Findings) -> Iterator[str]:
+def below_random(found: Findings) -> Iterator[str]:
+    """Rows that may be no better than chance."""
     if found.verdict.situation in ("nothing beats random", "one row"):
         return
     below = found.names(
@@ -89,7 +90,8 @@ def _below_random(found: Findings) -> Iterator[str]:
         yield f"{enumeration(below)} {'is' if len(below) == 1 else 'are'} not shown to beat a random order."
 
 
-def _truncation_notes(found: Findings) -> Iterator[str]:
+def truncation_notes(found: Findings) -> Iterator[str]:
+    """How many documents each model read only in part."""
     said: dict[str, str] = {}
     for row in found.summary.ran:
         if row.cut is not None and row.cut[0]:

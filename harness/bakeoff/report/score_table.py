@@ -259,7 +259,7 @@ class ScoreTable:
             cells.insert(self._bar_place, _dim_dots(scale.draw(group.first, self.found, bar_width)))
             name = Text(_set(self._name(group, name_width), name_width, left=True))
             row = Text(" " * GAP).join([name, *cells])
-            lines.append(_line(Text.assemble(f"{mark(group, self.found) or ' '} ", row), self._style(group)))
+            lines.append(screen_line(Text.assemble(f"{mark(group, self.found) or ' '} ", row), self._style(group)))
         return lines + self._rest(chosen, command, width)
 
     @property
@@ -318,7 +318,7 @@ class ScoreTable:
         open_ = sum(any(row.label in in_set for row in group.rows) for group in left)
         may = f", {open_} of which may be best" if open_ and not self.found.has_incumbent else ""
         text = f"  … {len(left)} more{may}" + (f": {command}" if command else "")
-        return [_line(text if cell_len(text) <= width else f"  … {len(left)} more{may}")]
+        return [screen_line(text if cell_len(text) <= width else f"  … {len(left)} more{may}")]
 
     def _style(self, group: RowGroup) -> str:
         if not self.found.has_marks:
@@ -368,7 +368,7 @@ class StoreTable:
         for at in range(shown):
             lines.append(_row([_set(column.cells[at], column.width, left=column.left) for column in columns]))
         if shown < len(self.rows):
-            lines.append(_line(f"  … {len(self.rows) - shown} more" + (f": {command}" if command else "")))
+            lines.append(screen_line(f"  … {len(self.rows) - shown} more" + (f": {command}" if command else "")))
         return lines
 
 
@@ -395,7 +395,7 @@ def _set(text: str, width: int, *, left: bool) -> str:
 
 
 def _row(cells: Sequence[str]) -> Text:
-    return _line("  " + (" " * GAP).join(cells))
+    return screen_line("  " + (" " * GAP).join(cells))
 
 
 def _dim_dots(bar: str) -> Text:
@@ -404,7 +404,7 @@ def _dim_dots(bar: str) -> Text:
     return text
 
 
-def _line(text: str | Text, style: str = "") -> Text:
+def screen_line(text: str | Text, style: str = "") -> Text:
     """A line that the console must not wrap again."""
     line = Text.assemble(text, style=style, no_wrap=True, overflow="ignore")
     line.rstrip()

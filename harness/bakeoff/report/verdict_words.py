@@ -404,7 +404,8 @@ def _meaning(found: Findings) -> str:
 def _several(found: Findings) -> Decision:
     """More than one row may be the best."""
     verdict, name = found.verdict, found.take or found.name(found.verdict.leader)
-    leads = _closest(found) if found.summary.task.reference else _leads(found)
+    leads = f"{found.name(verdict.leader)} leads on {found.measure}"
+    leads = _closest(found) if found.summary.task.reference else leads
     if verdict.situation == "open until graded":
         return Decision(f"{leads}, but ungraded documents could change that.", *_until_graded(found, name))
     rivals = [other for other in found.names(verdict.best_set) if other != found.name(verdict.leader)]
@@ -418,15 +419,6 @@ def _several(found: Findings) -> Decision:
         return Decision(headline, f"Take {name} and stop; {stop} ({CONFIDENCE}).", meaning=meaning)
     better = "" if most is None else f"; another row may be better by up to {bound_above(most)} ({CONFIDENCE})"
     return Decision(headline, f"Take {name} for now{better}.", _what_settles(found), meaning)
-
-
-def _leads(found: Findings) -> str:
-    group = found.group_of[found.verdict.leader or ""]
-    if not group.parted or len(group.rows) == 1:
-        return f"{found.name(found.verdict.leader)} leads on {found.measure}"
-    others = len(group.rows) - 1
-    rows = "1 row that scores" if others == 1 else f"{others} rows that score"
-    return f"{found.name(found.verdict.leader)} and {rows} alike lead on {found.measure}"
 
 
 def _until_graded(found: Findings, name: str) -> tuple[str, str]:

@@ -217,7 +217,7 @@ def test_what_is_cached_fits_80_columns_in_one_table(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     lines = bakeoff("cache", "info", cwd=tmp_path, **home).stdout.splitlines()
     assert [line.split()[0] for line in lines if line and not line.startswith("─")][1:] == ["provider", "tfidf", "fake"]
-    assert max(map(cell_len, lines)) <= 80
+    assert max(map(cell_len, lines[1:])) <= 80  # the first names the folder
 
 
 def _of_ones_own(folder: Path) -> None:

@@ -107,6 +107,6 @@ def test_a_drawing_library_that_ends_its_process_leaves_figures_and_page(
     assert read_summary(folder).ran
     assert (folder / "evaluation_report.html").is_file()
     assert swept.returncode == 0, swept.stderr
-    assert "recall-size.png could not be drawn: the process that draws ended with -6" in " ".join(swept.stderr.split())
+    assert "could not be drawn: the process that draws ended with -6" in " ".join(swept.stderr.split())
     (folder,) = (tmp_path / "swept").iterdir()
-    assert {file.name for file in folder.iterdir()} == {"sweep.json", "sweep.md"}
+    assert {file.name for file in folder.iterdir()} == {"sweep.json", "sweep.md", "sweep.html"}

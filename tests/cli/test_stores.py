@@ -24,8 +24,8 @@ def test_a_sweep_writes_figures_words_and_pictures(tmp_path: Path) -> None:
     assert {file.name for file in folder.iterdir()} == {
         "sweep.json",
         "sweep.md",
-        "recall-latency.png",
-        "recall-size.png",
+        "sweep.html",
+        "charts",
     }
     points = json.loads((folder / "sweep.json").read_text())["points"]
     assert {(point["store"], point["query"]["ef"]) for point in points} >= {("faiss", 10), ("hnswlib", 10)}
@@ -42,7 +42,7 @@ def test_load_and_footprint_write_theirs(tmp_path: Path) -> None:
     assert "100,000,000" in done.stdout
     assert "n · (64 + 8·16 + 4·16/15)" in done.stdout
     names = {file.name for folder in (tmp_path / "results").iterdir() for file in folder.iterdir()}
-    assert names == {"loadtest.json", "loadtest.md", "footprint.json", "footprint.md"}
+    assert names == {f"{name}.{kind}" for name in ("loadtest", "footprint") for kind in ("json", "md", "html")}
 
 
 @pytest.mark.slow
@@ -54,7 +54,7 @@ def test_conditions_write_theirs(tmp_path: Path) -> None:
     (folder,) = (tmp_path / "results").iterdir()
     (line,) = json.loads((folder / "conditions.json").read_text())["writes"]
     assert [phase["name"] for phase in line["phases"]] == ["before", "during", "after"]
-    assert {file.name for file in folder.iterdir()} == {"conditions.json", "conditions.md"}
+    assert {file.name for file in folder.iterdir()} == {"conditions.json", "conditions.md", "conditions.html"}
 
 
 @pytest.mark.slow

@@ -190,7 +190,10 @@ def test_a_pipe_is_as_wide_as_columns_says_or_100(monkeypatch: pytest.MonkeyPatc
     "arguments",
     [
         ["list"],
+        ["list", "minilm"],
+        ["doctor"],
         ["validate", "wikipedia"],
+        ["plan-queries", "results/reference", "--difference", "0.05"],
         ["plan-queries", "results/reference", "--difference", "0.05", "--width", "0.1", "--contenders", "4"],
         ["grade", "wikipedia", "--judge", "llm", "--model", "openai:gpt-4o-mini", "--dry-run"],
         ["compare", "results/reference", "--contender", "bm25", "--contender", "minilm"],
@@ -206,6 +209,15 @@ def test_every_line_of_every_command_fits_80_columns(arguments: list[str]) -> No
     assert [line for line in lines if cell_len(line) > 80] == []
     assert [line for line in lines if line != line.rstrip()] == []
     assert not any(line.endswith("...") for line in lines if not line.startswith("Usage:"))
+
+
+def test_what_is_cached_fits_80_columns_in_one_table(tmp_path: Path) -> None:
+    home = {"BAKEOFF_HOME": str(tmp_path / "home"), "COLUMNS": "80"}
+    ran = bakeoff("run", "--contender", "tfidf", "--contender", "fake", "--no-charts", cwd=tmp_path, **home)
+    assert ran.returncode == 0, ran.stderr
+    lines = bakeoff("cache", "info", cwd=tmp_path, **home).stdout.splitlines()
+    assert [line.split()[0] for line in lines if line and not line.startswith("─")][1:] == ["provider", "tfidf", "fake"]
+    assert max(map(cell_len, lines[1:])) <= 80  # the first names the folder
 
 
 def _of_ones_own(folder: Path) -> None:

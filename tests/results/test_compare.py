@@ -338,6 +338,10 @@ class TestGate:
         assert [check.p for check in verdict.checks] == pytest.approx([p, p])
         assert verdict.exit_code == 1
         assert gate(*_two(new, old), NDCG, 0.02, ["second"]).exit_code == 1
+        assert [check.alike for check in verdict.checks] == ["bm25", "bm25"]
+        suite = ElementTree.fromstring(junit(verdict)).find("testsuite")
+        assert suite is not None
+        assert len(suite.findall("testcase")) == 2
 
     def test_junit_says_the_same(self, make: Make) -> None:
         new, old, other = _read(make("new", "none"), make("old", "english"), make("other", "none", inflected=3))
@@ -376,7 +380,7 @@ def test_the_commands_exit_as_they_promise(make: Make, tmp_path: Path) -> None:
     assert "<error" in (tmp_path / "y.xml").read_text()
     code, out, _ = bakeoff("compare", old, new, "--queries", "1")
     assert code == 0
-    assert "The pair differs over 12 queries" in out
+    assert "The pair is significantly different over 12 queries" in out
     assert "1.000 0.000 q00: walking" in out
     pair = json.loads(bakeoff("compare", old, new, "--format", "json")[1])["pairs"][0]
     assert pair["changed_most"][0] == {"query": "q00", "text": "walking", "a": 0.0, "b": 1.0}
@@ -403,5 +407,5 @@ def test_rows_that_score_alike_count_once_and_are_listed_once(make: Make) -> Non
     comparison = compare_results(_read(folder), NDCG)
     assert (len(comparison.tested), comparison.distinct) == (6, 1)
     out = " ".join(bakeoff("compare", str(folder), "-m", "ndcg@10", cwd=folder).stdout.split())
-    assert out.startswith("plain is better than bm25 on NDCG@10. The pair differs over 12 queries")
+    assert out.startswith("plain is better than bm25 on NDCG@10. The pair is significantly different over 12 queries")
     assert "2 rows score like another and count once." in out

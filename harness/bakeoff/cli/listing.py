@@ -72,11 +72,9 @@ def list_(
         lacking = [plugin.name for plugin in listed if plugin.needs.missing() is not None]
         served = [plugin.name for plugin in listed if plugin.needs.running and plugin.name not in lacking]
         ready = [plugin.name for plugin in listed if plugin.name not in (*lacking, *served)]
-        _say_names(title, [f"ready: {' '.join(ready)}"] if lacking or served else [" ".join(ready)])
-        if served:
-            _say_names("", [f"need a running server: {' '.join(served)}"])
-        if lacking:
-            _say_names("", [f"need something: {' '.join(lacking)}"])
+        states = {"ready": ready, "need a running server": served, "need something": lacking}
+        lines = [f"{state}: {' '.join(names)}" for state, names in states.items() if names]
+        _say_names(title, lines if lacking or served else [" ".join(ready)])
     _say_names("line-ups", [" ".join(lineup_names())])
     _say_names("tasks", [" ".join(task_names())])
     say("")

@@ -10,11 +10,10 @@ import msgspec
 
 from bakeoff.core.facts import Fact, Failure
 from bakeoff.report.numbers import bound_above, enumeration
-from bakeoff.report.verdict_words import Findings, plural
+from bakeoff.report.verdict_words import NO_NEWS, Findings, plural
 from bakeoff.report.words import failure_words, words
 from bakeoff.results.schema import Row, Summary
 
-LOSS = 0.005  # of NDCG@10: less is no news
 SAID = {"graded_by_model", "unmatched", "unstable", "too_long", "truncated", "without_relevant"}  # above, in brief
 NEEDS = {
     "key_unset": "an API key",
@@ -35,7 +34,7 @@ NEEDS = {
 
 def brief_notes(found: Findings) -> list[str]:
     """Grades, ungraded documents, timings, rows below random, truncation, queries without an answer."""
-    return [*_grades(found), *_grading_gaps(found), *_timings(found), *_below_random(found), *_truncation_notes(found),
+    return [*_grades(found), *_grading_gaps(found), *_timings(found), *below_random(found), *truncation_notes(found),
             *_empty_answers(found), *_ranking_notes(found), *_others(found)]  # fmt: skip
 
 
@@ -69,10 +68,9 @@ def _timings(found: Findings) -> Iterator[str]:
         load, cores = max(said["load"] for said in busy), busy[0]["cores"]
         on = f"load {load:.0f} on {cores} {plural('core', cores)}"
         yield f"Timings are unreliable ({on}). Run again when the machine is idle."
-    elif noisy := [row.label for row in rows if row.latency and _arguments(row.latency.doubts, "scattered_times")]:
-        names = found.names(noisy)
-        who = "Timings" if len(names) == len(found.groups) else f"Timings of {enumeration(names)}"
-        yield f"{who} are noisy (p95 > 5 × p50). Close other programs or raise --rounds."
+    elif noisy := [row for row in rows if row.latency and _arguments(row.latency.doubts, "scattered_times")]:
+        who = "Timings" if len(noisy) == len(rows) else f"Timings of {enumeration([row.label for row in noisy], 2)}"
+        yield f"{who} are noisy (p95 > 5 × p50). Raise --rounds."
     if few := _arguments(doubts, "few_samples"):
         yield f"Too few samples for p95 ({few[0]['samples']}, {few[0]['needed']} needed). Raise --rounds."
     for row in rows:
@@ -81,7 +79,8 @@ def _timings(found: Findings) -> Iterator[str]:
             break
 
 
-def _below_random(found: Findings) -> Iterator[str]:
+def below_random(found: Findings) -> Iterator[str]:
+    """Rows that may be no better than chance."""
     if found.verdict.situation in ("nothing beats random", "one row"):
         return
     below = found.names(
@@ -91,7 +90,8 @@ def _below_random(found: Findings) -> Iterator[str]:
         yield f"{enumeration(below)} {'is' if len(below) == 1 else 'are'} not shown to beat a random order."
 
 
-def _truncation_notes(found: Findings) -> Iterator[str]:
+def truncation_notes(found: Findings) -> Iterator[str]:
+    """How many documents each model read only in part."""
     said: dict[str, str] = {}
     for row in found.summary.ran:
         if row.cut is not None and row.cut[0]:
@@ -118,7 +118,7 @@ def _empty_answers(found: Findings) -> Iterator[str]:
 
 def _ranking_notes(found: Findings) -> Iterator[str]:
     for row in found.summary.ran:
-        if row.loss is not None and row.loss.ndcg_lost >= LOSS:
+        if row.loss is not None and row.loss.ndcg_lost >= NO_NEWS:
             yield f"{found.name(row.label)} loses {bound_above(row.loss.ndcg_lost)} NDCG@10 against exact search."
     if unstable := [row.label for row in found.summary.ran if row.stable is False]:
         yield f"{enumeration(found.names(unstable))} ranked differently between rounds."

@@ -9,7 +9,7 @@ import msgspec
 
 from bakeoff.core.figures import PairedDifference
 from bakeoff.core.printable import pluralise
-from bakeoff.report.groups import shorten
+from bakeoff.report.groups import group_names
 from bakeoff.report.numbers import enumeration, of_needs
 from bakeoff.report.pairs import pairs_table
 from bakeoff.report.words import WEIGHTED, words
@@ -32,16 +32,17 @@ def terminal(comparison: Comparison, most: int, *, every: bool = False) -> Rende
     from bakeoff.report.grid import Prose
 
     pairs, apart = _distinct_and_apart(comparison)
+    names, asked = _names(comparison), pluralise(len(comparison.queries), "query")
     shown = pairs if every or len(pairs) <= FEW_PAIRS else apart
     parts: list[RenderableType] = [Prose(_conclusion(comparison, pairs, apart), "bold")]
     parts += [Prose(f"{letter} = {name}") for letter, name in comparison.letters.items()]
     if pairs:
         weighted = f"; {WEIGHTED}" if comparison.by_traffic else ""
         needs = of_needs(comparison.averaging.clusters)
-        over = f"over {pluralise(len(comparison.queries), 'query')}{needs} (all pairs tested together, 5%{weighted})"
+        over = f"over {asked}{needs} (all pairs tested together, 5%{weighted})"
         parts.append(Prose(f"{_differing(len(apart), len(pairs))} {over}."))
     if shown:
-        parts.append(pairs_table(shown, _relations(comparison, shown)))
+        parts.append(pairs_table(shown, _relations(comparison, shown), names))
         parts.append(Prose("Intervals are per pair; p is corrected for all pairs."))
     if len(shown) < len(pairs):
         parts.append(
@@ -59,9 +60,7 @@ def terminal(comparison: Comparison, most: int, *, every: bool = False) -> Rende
         better = first if first.difference >= 0 else first.reverse()
         parts += [
             Text(""),
-            Prose(
-                f"{better.a} against {better.b}, largest differences of {pluralise(len(comparison.queries), 'query')}"
-            ),
+            Prose(f"{names[better.a]} against {names[better.b]}, largest differences of {asked}"),
         ]
         for change in changes:
             a, b = (change.a, change.b) if better is first else (change.b, change.a)
@@ -90,17 +89,27 @@ def _conclusion(comparison: Comparison, pairs: Sequence[PairedDifference], apart
     if not pairs:
         return f"All rows score alike on {measure}."
     if comparison.letters:
-        changed = [pair.a for pair in pairs]
-        sure = f"; {len(apart)} significantly" if apart else ", none significantly"
-        return f"{len(changed)} of {pluralise(len(comparison.pairs), 'contender')} changed on {measure}{sure}."
+        first = comparison.first_alike
+        changed = [pair for pair in comparison.pairs if first[pair.a] != first[pair.b]]
+        sure = sum(pair.p_holm <= ALPHA for pair in changed) or "none"
+        every = pluralise(len(comparison.pairs), "contender")
+        return f"{len(changed)} of {every} changed on {measure}, {sure} significantly."
     wins: dict[str, list[str]] = {}
+    names = _names(comparison)
     for pair in apart:
         better = pair if pair.difference > 0 else pair.reverse()
-        wins.setdefault(better.a, []).append(better.b)
+        wins.setdefault(better.a, []).append(names[better.b])
     if not wins:
         return f"No row is significantly better than another on {measure}."
     best = max(wins, key=lambda label: comparison.means[label])
-    return f"{shorten(best)} is better than {enumeration(list(map(shorten, wins[best])))} on {measure}."
+    return f"{names[best]} is better than {enumeration(wins[best])} on {measure}."
+
+
+def _names(comparison: Comparison) -> dict[str, str]:
+    """What each side is called; of several results, each row is compared with itself and keeps its label."""
+    return group_names(
+        {label: label if comparison.letters else first for label, first in comparison.first_alike.items()}
+    )
 
 
 def _relations(comparison: Comparison, shown: Sequence[PairedDifference]) -> list[str]:
@@ -110,8 +119,8 @@ def _relations(comparison: Comparison, shown: Sequence[PairedDifference]) -> lis
 
 def _differing(different: int, pairs: int) -> str:
     if pairs == 1:
-        return "The pair differs" if different else "The pair does not differ"
-    return f"{different} of {pairs} pairs {'differs' if different == 1 else 'differ'}"
+        return f"The pair is {'' if different else 'not '}significantly different"
+    return f"{different} of {pairs} pairs {'is' if different == 1 else 'are'} significantly different"
 
 
 def _equivalent(comparison: Comparison) -> list[RenderableType]:

@@ -15,11 +15,10 @@ from bakeoff.lineup.from_python import lineup_of, task_from_python
 from bakeoff.lineup.lineup import DEFAULT_MEASURES, Lineup
 from bakeoff.report import PAGE, render
 from bakeoff.report.first_screen import first_screen_text
-from bakeoff.report.matrix import Line, matrix
-from bakeoff.report.verdict_words import verdict_sentences
+from bakeoff.report.page_data import page_matrix
+from bakeoff.report.verdict_words import Findings, verdict_sentences
 from bakeoff.report.words import failure_words
 from bakeoff.results import result
-from bakeoff.results.columns import TOTAL, Column, Quantity
 from bakeoff.results.result import Result, TableName
 from bakeoff.results.save import save
 from bakeoff.results.summary import all_scores, detail, summarise
@@ -131,28 +130,15 @@ class Evaluation:
         return first_screen_text(self.result.summary)
 
     def _repr_html_(self) -> str:
+        """The decision, and the first screen's table."""
         from markupsafe import Markup
 
-        columns, lines = self._screen_part()
-        names = ["contender", *(column.head for column in columns)]
-        heads = Markup("").join(Markup("<th>{}</th>").format(name) for name in names)
-        rows = Markup("").join(
-            Markup("<tr><th>{}</th>{}</tr>").format(line.row.label, _cells(line, columns)) for line in lines
-        )
-        sentences = Markup("").join(Markup("<p>{}</p>").format(sentence) for sentence in self.verdict)
-        table = Markup("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(heads, rows)
-        return str(table + sentences)
-
-    def _screen_part(self) -> tuple[list[Column], Sequence[Line]]:
-        """The measures and the whole latency: what fits a screen."""
-        content = matrix(self.result.summary)
-        measures = [column for column in content.columns if column.quantity is Quantity.MEASURE]
-        return [*measures, TOTAL], content.lines
-
-
-def _cells(line: Line, columns: Sequence[Column]) -> Any:
-    from markupsafe import Markup
-
-    if line.reason:
-        return Markup('<td colspan="{}">{}</td>').format(len(columns), line.reason)
-    return Markup("").join(Markup("<td>{}</td>").format(line.cells[column.key].text) for column in columns)
+        found = Findings(self.result.summary)
+        content = page_matrix(found) if found.groups else None
+        rows = [["", *(column.head for column in content.columns)]] if content else []
+        rows += [[line.sign, *(cell.text for cell in line.cells.values())] for line in content.lines] if content else []
+        lost = [f"{label} did not run: {reason}" for label, reason in self.not_run.items()]
+        said, after = (Markup("").join(map(Markup("<p>{}</p>").format, part)) for part in (self.verdict, lost))
+        cells = (Markup("").join(map(Markup("<td>{}</td>").format, row)) for row in rows)
+        table = Markup("").join(map(Markup("<tr>{}</tr>").format, cells))
+        return str(said + Markup("<table>{}</table>").format(table) + after)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,10 +14,10 @@ from bakeoff.core.wrapping import PIPE_WIDTH, wrap
 from bakeoff.report.brief_notes import brief_notes, list_failures, not_run_sentence
 from bakeoff.report.groups import RowGroup, shorten
 from bakeoff.report.numbers import duration, enumeration, milliseconds
-from bakeoff.report.score_table import SHORTEST_LABEL, ScoreTable, StoreTable, compares_stores, legend, p50
+from bakeoff.report.score_table import SHORTEST_LABEL, ScoreTable, StoreTable, legend, p50, screen_line
 from bakeoff.report.verdict_words import NOT_SETTLED, Findings, decision, pick_lines, plural, unreliable
 from bakeoff.report.words import WEIGHTED
-from bakeoff.results.schema import Pick, Summary
+from bakeoff.results.schema import Summary
 
 MOST_LINES = 30
 FEWEST_ROWS = 6
@@ -56,10 +57,10 @@ def screen_lines(summary: Summary, links: Links, width: int, choice: str = "") -
     if not found.groups:
         failures = _section(_failure_lines(summary, width))
         return [*_decision_lines(found, width), *failures, *_section(_links(links, width))]
-    table = StoreTable(found) if compares_stores(found) else ScoreTable(found)
+    table = StoreTable(found) if found.compares_stores else ScoreTable(found)
     head = [
         *_decision_lines(found, width),
-        _line(""),
+        screen_line(""),
         *_paragraph(caption(found, table.constants, width), width, "dim"),
     ]
     under = _paragraph(legend(found, found.groups, width, bars=isinstance(table, ScoreTable)), width, "dim")
@@ -121,11 +122,14 @@ def caption(found: Findings, constants: Sequence[str], width: int) -> str:
 
 def _pick_lines(found: Findings, width: int) -> list[Text]:
     picks = [(use, shorten(label), why) for use, label, why in pick_lines(found)]
-    if not picks or _repeat_headline(found.verdict.picks):
+    only_best = [pick.p50_ms for pick in found.verdict.picks] == [None]  # which the headline says
+    if not picks or only_best or found.compares_stores:
         return []
-    if max(sum(map(cell_len, pick)) for pick in picks) + 4 > width:  # the best row's line and the table say p50
-        picks = [(use, label, why.replace(" p50)", ")")) for use, label, why in picks]
-    uses, labels, whys = (max(cell_len(pick[at]) for pick in picks) for at in range(3))
+    for said in ("", r" p50(?=\))", r" \(\S+ ms\)"):  # the table has the times: they go before a name is shortened
+        picks = [(use, label, re.sub(said, "", why)) for use, label, why in picks]
+        uses, labels, whys = (max(cell_len(pick[at]) for pick in picks) for at in range(3))
+        if uses + labels + whys + 4 <= width:
+            break
     labels = min(labels, max(SHORTEST_LABEL, width - uses - whys - 4))
     return [
         _cut(f"{set_cell_size(use, uses)}  {set_cell_size(shorten(label, labels), labels)}  {why}", width)
@@ -133,15 +137,10 @@ def _pick_lines(found: Findings, width: int) -> list[Text]:
     ]
 
 
-def _repeat_headline(picks: Sequence[Pick]) -> bool:
-    """Whether all that the picks say is said above."""
-    return len(picks) == 1 and picks[0].use == "best" and picks[0].p50_ms is None
-
-
 def _store_lines(found: Findings, width: int) -> list[Text]:
     """Which stores score alike, and what the fastest saves."""
     several = [group for group in found.groups if len(group.stores) > 1]
-    if not several or compares_stores(found):
+    if not several or found.compares_stores:
         return []
     names = several[0].stores
     if any(group.stores != names for group in several):
@@ -152,23 +151,19 @@ def _store_lines(found: Findings, width: int) -> list[Text]:
 
 
 def _saving(groups: Sequence[RowGroup], names: Sequence[str]) -> str:
-    """How many milliseconds the first of two stores saves in every group."""
+    """How many milliseconds the faster of two stores saves in every group."""
     times = [[p50(row) for row in group.same_name] for group in groups]
     if len(names) != 2 or unreliable([row for group in groups for row in group.rows]):
         return ""
-    gaps = [second - first for first, second in times if first is not None and second is not None]
-    if len(gaps) < len(times):
+    gaps = sorted(second - first for first, second in times if first is not None and second is not None)
+    if len(gaps) < len(times) or gaps[0] <= 0 <= gaps[-1]:
         return ""
-    fast = names[0] if min(gaps) > 0 else names[1] if max(gaps) < 0 else ""
-    low, high = sorted(map(abs, (min(gaps), max(gaps))))
-    spread = (
-        milliseconds(low) if milliseconds(low) == milliseconds(high) else f"{milliseconds(low)} to {milliseconds(high)}"
-    )
-    return f"; {fast} saves {spread} ms" if fast else ""
+    spread = dict.fromkeys(map(milliseconds, sorted((abs(gaps[0]), abs(gaps[-1])))))
+    return f"; {names[gaps[0] < 0]} saves {' to '.join(spread)} ms"
 
 
 def _more_notes(number: int, links: Links) -> Text:
-    return _line(f"{number} more notes" + (f": {links.full}" if links.full else ""))
+    return screen_line(f"{number} more notes" + (f": {links.full}" if links.full else ""))
 
 
 def _failure_lines(summary: Summary, width: int) -> list[Text]:
@@ -182,7 +177,7 @@ def _failure_lines(summary: Summary, width: int) -> list[Text]:
         line = _cut(f"{set_cell_size(name, longest)}  failed  {reason}", width)
         line.stylize("yellow", longest + 2, longest + 2 + len("failed"))
         lines.append(line)
-    lines += [_line(f"{len(failed) - len(shown)} more failed.")] if len(failed) > len(shown) else []
+    lines += [screen_line(f"{len(failed) - len(shown)} more failed.")] if len(failed) > len(shown) else []
     sentence = not_run_sentence(summary)
     return lines + (_paragraph(sentence, width) if sentence else [])
 
@@ -192,21 +187,17 @@ def _links(links: Links, width: int) -> list[Text]:
     longest = max((cell_len(command) for command, _ in commands), default=0)
     parts = [f"{command:<{longest}}   {what}" for command, what in commands if command]
     whole = "          ".join(f"{command}   {what}" for command, what in commands if command)
-    lines = [_line(whole)] if cell_len(whole) <= width and whole else [_line(part) for part in parts]
-    return lines + ([_line(f"Saved in {links.folder}", "dim")] if links.folder else [])
+    lines = [screen_line(whole)] if cell_len(whole) <= width and whole else [screen_line(part) for part in parts]
+    return lines + ([screen_line(f"Saved in {links.folder}", "dim")] if links.folder else [])
 
 
 def _section(lines: Sequence[Text]) -> list[Text]:
-    return [_line(""), *lines] if lines else []
+    return [screen_line(""), *lines] if lines else []
 
 
 def _paragraph(text: str, width: int, style: str = "") -> list[Text]:
-    return [_line(line, style) for line in wrap(text, width)] if text else []
+    return [screen_line(line, style) for line in wrap(text, width)] if text else []
 
 
 def _cut(text: str, width: int) -> Text:
-    return _line(text if cell_len(text) <= width else f"{set_cell_size(text, width - 1).rstrip()}…")
-
-
-def _line(text: str, style: str = "") -> Text:
-    return Text(text, style=style, no_wrap=True, overflow="ignore")
+    return screen_line(text if cell_len(text) <= width else f"{set_cell_size(text, width - 1).rstrip()}…")

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from bakeoff.core.printable import join_names
+from bakeoff.report.brief_notes import below_random, truncation_notes
 from bakeoff.report.numbers import MINUS
 from bakeoff.report.verdict_words import CONFIDENCE, Findings, plural
-from bakeoff.results.schema import PossibleWinner, Row, Summary
-
-CUT_FROM = 0.05  # of a corpus' texts: a row whose model truncates fewer of them is no other row
+from bakeoff.results.schema import PossibleWinner, Summary
 
 
 def further_sentences(summary: Summary) -> list[str]:
     """What else the verdict's facts say: equivalence, rows that are no better than chance, truncation, other orders."""
+    found = Findings(summary)
     return [
         *_unnoticed(summary),
         *_equivalence(summary),
-        *_below_random(summary),
-        *_truncation(summary.ran),
+        *below_random(found),
+        *truncation_notes(found),
         *_possible_winners(summary),
         *_agreement(summary),
         *_pairs(summary),
@@ -46,24 +44,6 @@ def _equivalence(summary: Summary) -> list[str]:
     needed = verdict.queries_for_equivalence
     needs = f"; that takes about {needed:,} {plural(unit, 2)}" if needed and needed > have else ""
     return [f"Nothing is shown to be as good as {verdict.leader} within {within:g}{needs}."]
-
-
-def _below_random(summary: Summary) -> list[str]:
-    below = [label for label, standing in summary.verdict.standings.items() if standing.beats_random is False]
-    if not below or summary.verdict.situation == "nothing beats random":
-        return []
-    return [f"{join_names(below)} {'is' if len(below) == 1 else 'are'} not shown to beat a random order."]
-
-
-def _truncation(rows: Sequence[Row]) -> list[str]:
-    cut: dict[tuple[int, int], list[str]] = {}
-    for row in rows:
-        if row.cut and row.cut[0] >= CUT_FROM * row.cut[1]:
-            cut.setdefault(row.cut, []).append(row.label)
-    return [
-        f"{join_names(labels)} truncated about {long:,} of {texts:,} documents."
-        for (long, texts), labels in cut.items()
-    ]
 
 
 def _possible_winners(summary: Summary) -> list[str]:

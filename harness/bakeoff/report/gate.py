@@ -11,7 +11,7 @@ import msgspec
 from bakeoff.core.printable import pluralise
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report.charts import xml_text
-from bakeoff.report.groups import shorten
+from bakeoff.report.groups import group_names, shorten
 from bakeoff.report.numbers import MINUS, bound_above, bound_below, difference, enumeration, of_needs, signed
 from bakeoff.report.words import words
 from bakeoff.results.gate import ContenderCheck, Gate, Outcome
@@ -31,7 +31,7 @@ def gate_lines(gate: Gate) -> RenderableType:
 
     from bakeoff.report.grid import Prose
 
-    changed = [check for check in gate.checks if check.differing or check.outcome != "passed"]
+    changed = [check for check in _distinct(gate) if check.differing or check.outcome != "passed"]
     parts: list[RenderableType] = [Prose(headline(gate), "bold")]
     if changed:
         parts.append(_table(gate, changed))
@@ -50,12 +50,23 @@ def headline(gate: Gate) -> str:
         said = f"{open_} may have dropped by more than {allowed} on {measure}"
         return f"gate {'failed, ' if gate.undecided == 'fail' else ''}undecided ({gate.undecided}): {said}"
     shown = "all dropped by less than" if gate.mode == "non-inferior" else "none dropped by more than"
-    return f"gate passed: {pluralise(len(gate.checks), 'contender')}, {shown} {allowed} on {measure}"
+    finds = "" if gate.finds is None else f" (this gate finds drops from {_smallest_found(gate)})"
+    return f"gate passed: {pluralise(len(gate.checks), 'contender')}, {shown} {allowed}{finds}"
+
+
+def _distinct(gate: Gate) -> list[ContenderCheck]:
+    """One check for all contenders that score alike."""
+    return [check for check in gate.checks if check.alike in ("", check.contender)]
+
+
+def _group_names(gate: Gate) -> dict[str, str]:
+    return group_names({check.contender: check.alike or check.contender for check in gate.checks})
 
 
 def _names(gate: Gate, outcome: Outcome) -> str:
-    names = [shorten(check.contender) for check in gate.checks if check.outcome == outcome]
-    return enumeration(names) if names else ""
+    names = _group_names(gate)
+    those = [names[check.contender] for check in _distinct(gate) if check.outcome == outcome]
+    return enumeration(those) if those else ""
 
 
 def _table(gate: Gate, changed: Sequence[ContenderCheck]) -> Grid:
@@ -67,11 +78,11 @@ def _table(gate: Gate, changed: Sequence[ContenderCheck]) -> Grid:
     least = any(_least(check) for check in changed)
     most = any(_most(check) for check in changed)
     heads = ["old", "new", "change", *(["at least"] if least else []), *(["at most"] if most else [])]
-    table = Grid(["", "contender", *map(Figures, heads)], keys=2)
+    table, names = Grid(["", "contender", *map(Figures, heads)], keys=2), _group_names(gate)
     for check in changed:
         cells = [
             MARKS[check.outcome],
-            shorten(check.contender),
+            _title(gate, check, names[check.contender]),
             f"{check.before:.3f}",
             f"{check.after:.3f}",
             _change(check),
@@ -80,6 +91,13 @@ def _table(gate: Gate, changed: Sequence[ContenderCheck]) -> Grid:
         ]
         table.add_row(*(Text(cell, style="bold" if gate.fails(check) else "") for cell in cells))
     return table
+
+
+def _title(gate: Gate, first: ContenderCheck, name: str) -> str:
+    """The name, and how many contenders beside its stores score alike."""
+    alike = [check.contender for check in gate.checks if check.alike == first.contender and check is not first]
+    others = sum(not label.startswith(f"{name}+") for label in alike)
+    return f"{name} +{others} alike" if others else name
 
 
 def _change(check: ContenderCheck) -> str:
@@ -128,7 +146,13 @@ def _power(gate: Gate, queries: str) -> str:
         more = f"To rule out a drop of {gate.max_drop:g} takes about {gate.needed:,} {what}. "
     if gate.finds is None:
         return f"{more}{queries} find no drop in 4 of 5 cases."
-    return f"{more}This gate finds drops from about {round_gap(gate.finds, units):g} (4 of 5 cases, {queries})."
+    if gate.outcome == "passed":
+        return f"{more}{Measure.parse(gate.measure).label} over {queries}; such a drop is found in 4 of 5 cases."
+    return f"{more}This gate finds drops from about {_smallest_found(gate)} (4 of 5 cases, {queries})."
+
+
+def _smallest_found(gate: Gate) -> str:
+    return f"{round_gap(gate.finds or 0, gate.clusters or gate.queries):g}"
 
 
 def reason(gate: Gate, check: ContenderCheck) -> str:

@@ -79,6 +79,21 @@ def _make_group(rows: Sequence[Row], *, parted: bool) -> RowGroup:
     return RowGroup(first.label if parted else name_without_store(first), tuple(rows), parted)
 
 
+def group_names(alike: Mapping[str, str]) -> dict[str, str]:
+    """By label its group's name, without a column of stores; `alike` has the first label that each scores like.
+
+    Rows of one name in several stores are called by that name, unless it has rows that score otherwise.
+    """
+    names = {label: label.rpartition("+")[0] or label for label in alike}
+    homes: dict[str, list[str]] = {}
+    for label, first in alike.items():
+        homes.setdefault(names[label], []).append(first)
+    return {
+        label: shorten(names[first] if len(homes[names[first]]) > 1 and len(set(homes[names[first]])) == 1 else first)
+        for label, first in alike.items()
+    }
+
+
 def shorten(label: str, longest: int = LONGEST) -> str:
     """A label that fits, cut in the middle: names differ at both ends."""
     if cell_len(label) <= longest:

@@ -70,18 +70,16 @@ def about(low: int, high: int) -> str:
     return f"about {most:,}" if least <= 0 or least == most else f"about {least:,} to {most:,}"
 
 
-def alternatives(names: Sequence[str], most: int = 3) -> str:
+def alternatives(names: Sequence[str]) -> str:
     """a, b or c; of more the first two and how many others."""
-    if len(names) > most:
-        return f"{', '.join(names[: most - 1])} or {len(names) - most + 1} others"
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+    return enumeration(names, word="or")
 
 
-def enumeration(names: Sequence[str], most: int = 3) -> str:
+def enumeration(names: Sequence[str], most: int = 3, word: str = "and") -> str:
     """a, b and c; of more the first two and how many others."""
     if len(names) > most:
-        return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} others"
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+        return f"{', '.join(names[: most - 1])} {word} {len(names) - most + 1} others"
+    return f" {word} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _digits(value: float) -> int:

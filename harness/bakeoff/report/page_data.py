@@ -22,11 +22,9 @@ from bakeoff.report.score_table import (
     INCUMBENT,
     LEADS,
     MAY_BE_BEST,
-    NO_MARKS,
     OPEN,
     WORSE,
     Scale,
-    compares_stores,
     legend,
     mark,
     own_text,
@@ -139,7 +137,7 @@ class PageMatrix:
 
 def page_matrix(found: Findings) -> PageMatrix:
     """Rows that score alike share a line; where stores are what differs, each is a line of its own."""
-    by_store = compares_stores(found)
+    by_store = found.compares_stores
     groups = found.groups
     if by_store:
         groups = sorted(group_rows(found.summary.ran, {}), key=lambda group: p50(group.first) or float("inf"))
@@ -150,7 +148,7 @@ def page_matrix(found: Findings) -> PageMatrix:
             columns.append(column)
         elif texts - {DASH, "$0"}:
             constants.append(f"{column.head} {texts.pop()}")
-    marked = found.verdict.situation not in NO_MARKS
+    marked = found.has_marks
     folds = _folds(groups)
     row_columns = [column for column in ROW_COLUMNS if any(column[1](row) != DASH for row in found.summary.ran)]
     lines = [

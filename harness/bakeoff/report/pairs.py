@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bakeoff.core.figures import PairedDifference
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 MOST_DOUBTS = 5  # said below the table; each pair has its mark
 
 
-def pairs_table(pairs: Sequence[PairedDifference], relations: Sequence[str] = ()) -> Grid:
+def pairs_table(
+    pairs: Sequence[PairedDifference], relations: Sequence[str] = (), names: Mapping[str, str] | None = None
+) -> Grid:
     """A row for each pair, the better one first; a significant difference stands out.
 
-    `relations` say in a word what the pair is, where a margin of equivalence was given.
+    `relations` say in a word what the pair is, where a margin of equivalence was given; `names` what a row is called.
     """
     from rich.text import Text
 
@@ -36,8 +38,7 @@ def pairs_table(pairs: Sequence[PairedDifference], relations: Sequence[str] = ()
             "–" if pair.low is None or pair.high is None else f"{pair.low:.3f} to {pair.high:.3f}".replace("-", MINUS)
         )
         cells = (
-            shorten(pair.a),
-            shorten(pair.b),
+            *(names[label] if names else shorten(label) for label in (pair.a, pair.b)),
             f"{pair.difference:.3f}",
             ends + (f" {DOUBT}" if pair.doubt else ""),
             f"{pair.p_holm:.3f}" if pair.p_holm >= 0.001 else "<0.001",

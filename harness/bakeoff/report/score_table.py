@@ -27,7 +27,6 @@ NARROW_BAR, USUAL_BAR, WIDE_BAR, WIDEST_BAR = 10, 14, 20, 30
 FAR_BELOW = 0.75  # of the way to the oracle: where no interval gets so far, the bar ends with the highest
 STEP = 0.05
 FEW_CATEGORIES = 3  # each of so few has a column
-NO_MARKS = {"nothing ran", "not comparable", "one row", "nothing beats random", "all alike", "older format"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class ScreenColumn:
 
 def mark(group: RowGroup, found: Findings) -> str:
     """What can be said of a group in one sign: against the incumbent where there is one, else against the best."""
-    if found.verdict.situation in NO_MARKS:
+    if not found.has_marks:
         return ""
     labels = [row.label for row in group.rows]
     standing = found.standing(labels[0])
@@ -260,7 +259,7 @@ class ScoreTable:
             cells.insert(self._bar_place, _dim_dots(scale.draw(group.first, self.found, bar_width)))
             name = Text(_set(self._name(group, name_width), name_width, left=True))
             row = Text(" " * GAP).join([name, *cells])
-            lines.append(_line(Text.assemble(f"{mark(group, self.found) or ' '} ", row), self._style(group)))
+            lines.append(screen_line(Text.assemble(f"{mark(group, self.found) or ' '} ", row), self._style(group)))
         return lines + self._rest(chosen, command, width)
 
     @property
@@ -319,21 +318,14 @@ class ScoreTable:
         open_ = sum(any(row.label in in_set for row in group.rows) for group in left)
         may = f", {open_} of which may be best" if open_ and not self.found.has_incumbent else ""
         text = f"  … {len(left)} more{may}" + (f": {command}" if command else "")
-        return [_line(text if cell_len(text) <= width else f"  … {len(left)} more{may}")]
+        return [screen_line(text if cell_len(text) <= width else f"  … {len(left)} more{may}")]
 
     def _style(self, group: RowGroup) -> str:
-        if self.found.verdict.situation in NO_MARKS:
+        if not self.found.has_marks:
             return ""
         if self.found.verdict.leader in {row.label for row in group.rows}:
             return "bold"
         return "" if mark(group, self.found) else "dim"
-
-
-def compares_stores(found: Findings) -> bool:
-    """Whether stores are what differs: all rows score alike, or one model is in several, most of them alike."""
-    names = {name_without_store(row) for row in found.summary.ran}
-    several = len(names) == 1 and len(found.groups) < len(found.summary.ran) > 2
-    return found.verdict.situation == "all alike" or several
 
 
 class StoreTable:
@@ -374,10 +366,9 @@ class StoreTable:
         shown = len(self.rows) if len(self.rows) <= most else max(1, most - 1)
         lines = [_row([_set(column.head, column.width, left=column.left) for column in columns])]
         for at in range(shown):
-            sign = mark(self.found.group_of[self.rows[at].label], self.found)
-            lines.append(_row([_set(column.cells[at], column.width, left=column.left) for column in columns], sign))
+            lines.append(_row([_set(column.cells[at], column.width, left=column.left) for column in columns]))
         if shown < len(self.rows):
-            lines.append(_line(f"  … {len(self.rows) - shown} more" + (f": {command}" if command else "")))
+            lines.append(screen_line(f"  … {len(self.rows) - shown} more" + (f": {command}" if command else "")))
         return lines
 
 
@@ -403,8 +394,8 @@ def _set(text: str, width: int, *, left: bool) -> str:
     return text + blank if left else blank + text
 
 
-def _row(cells: Sequence[str], sign: str = "") -> Text:
-    return _line(f"{sign or ' '} " + (" " * GAP).join(cells))
+def _row(cells: Sequence[str]) -> Text:
+    return screen_line("  " + (" " * GAP).join(cells))
 
 
 def _dim_dots(bar: str) -> Text:
@@ -413,7 +404,7 @@ def _dim_dots(bar: str) -> Text:
     return text
 
 
-def _line(text: str | Text, style: str = "") -> Text:
+def screen_line(text: str | Text, style: str = "") -> Text:
     """A line that the console must not wrap again."""
     line = Text.assemble(text, style=style, no_wrap=True, overflow="ignore")
     line.rstrip()

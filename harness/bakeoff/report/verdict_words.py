@@ -37,8 +37,9 @@ WITHOUT_VERDICT = {
     "labels.",
     "fault": "There is no verdict: an error in Bakeoff prevented it.",
 }
+NO_MARKS = {"nothing ran", "not comparable", "one row", "nothing beats random", "all alike", "older format"}
 MADE_OF_OTHERS = ("fused", "reranked")  # types of rows that embed with the models of other rows
-NO_NEWS = 0.005  # a price that starts below has no lower end worth a word
+NO_NEWS = 0.005  # a difference of a score that is worth no word
 USES = {
     "faster": "Faster",
     "fastest": "Fastest",
@@ -147,6 +148,30 @@ class Findings:
         rows = [row for row in self.summary.rows if row.row_type == "baseline"]
         return {row.label: self.mean(row) for row in rows if self.verdict.measure in row.measures}
 
+    @cached_property
+    def most_alike(self) -> RowGroup:
+        """The largest group."""
+        return max(self.groups, key=lambda group: len(group.rows))
+
+    @cached_property
+    def compares_stores(self) -> bool:
+        """Whether only stores are left to choose: all rows score alike, or most rows of the one model, and may be best.
+
+        The others differ by what their indexes lose against exact search.
+        """
+        if self.verdict.situation == "all alike":
+            return True
+        usual = self.verdict.situation in ("clear", "too few differ", "within margin", "not settled")
+        if not usual or len({name_without_store(row) for row in self.summary.ran}) > 1:
+            return False
+        rows = self.most_alike.rows
+        return 2 * len(rows) > len(self.summary.ran) > 2 and rows[0].label in self.verdict.best_set
+
+    @property
+    def has_marks(self) -> bool:
+        """Whether the verdict tells rows apart."""
+        return self.verdict.situation not in NO_MARKS and not self.compares_stores
+
     @property
     def has_incumbent(self) -> bool:
         """Whether rows are compared with the one in use."""
@@ -200,7 +225,10 @@ def look_sentence(summary: Summary, look: Look) -> str:
 
 
 def _decision(found: Findings) -> Decision:
-    match found.verdict.situation:
+    situation = "all alike" if found.compares_stores else found.verdict.situation
+    match situation:
+        case "all alike":
+            return _stores_only(found)
         case "nothing ran":
             return Decision("Nothing ran.", "Set a key, or add a local row such as minilm.")
         case "older format":
@@ -212,8 +240,6 @@ def _decision(found: Findings) -> Decision:
             return Decision(reason, "Do not choose from this result.")
         case "one row":
             return _one_row(found)
-        case "all alike":
-            return _all_alike(found)
         case "nothing beats random":
             return _nothing_beats_random(found)
         case "only a baseline leads":
@@ -232,7 +258,7 @@ def _decision(found: Findings) -> Decision:
         case "open until graded" | "too few differ" | "within margin" | "not settled":
             return _several(found)
         case _:
-            assert_never(found.verdict.situation)
+            assert_never(situation)
 
 
 def _leader(found: Findings) -> Row:
@@ -251,21 +277,30 @@ def _one_row(found: Findings) -> Decision:
     )
 
 
-def _all_alike(found: Findings) -> Decision:
-    rows, score = found.summary.ran, f"({found.measure} {found.mean(found.groups[0].first):.3f})"
-    names = {name_without_store(row) for row in rows}
-    if len(names) > 1:
-        headline = f"All {len(rows)} rows return the same results {score}."
-    else:
-        headline = f"All {len(rows)} stores return the same results for {shorten(names.pop())} {score}."
-    timed = [(row.latency.search.p50, row) for row in rows if row.latency and row.latency.search.p50 is not None]
+def _stores_only(found: Findings) -> Decision:
+    """Latency and size are left to choose by."""
+    rows, alike = found.summary.ran, found.most_alike.rows
+    others = [row for row in rows if row not in alike]
+    one_model = len({name_without_store(row) for row in rows}) == 1
+    what = f"stores return the same results for {shorten(name_without_store(rows[0]))}"
+    what = what if one_model else "rows return the same results"
+    number = f"{len(alike)} of {len(rows)}" if others else f"All {len(rows)}"
+    headline = f"{number} {what} ({found.measure} {found.mean(alike[0]):.3f})."
+    if others:
+        means = sorted(found.mean(row) for row in others)
+        span = " to ".join(dict.fromkeys(f"{mean:.3f}" for mean in (means[0], means[-1])))
+        names = enumeration([shorten(store_name(row)) for row in others])
+        headline += f" {names} {'scores' if len(others) == 1 else 'score'} {span}."
+    equal = rows if not others or means[0] > found.mean(alike[0]) - NO_NEWS else alike
+    choose = f"Choose {f'among the {len(alike)} ' if len(equal) < len(rows) else ''}by latency and size."
+    timed = [(row.latency.search.p50, row) for row in equal if row.latency and row.latency.search.p50 is not None]
     if unreliable(rows):
-        return Decision(headline, "Choose by latency and size. Timings of this run are unreliable.")
+        return Decision(headline, f"{choose} Timings of this run are unreliable.")
     if not timed:
-        return Decision(headline, "Choose by latency and size.")
+        return Decision(headline, choose)
     fastest, row = min(timed, key=lambda pair: pair[0])
-    name = shorten(row.label if len(names) > 1 else store_name(row) or row.label)
-    return Decision(headline, f"Choose by latency and size. {name} searches fastest ({milliseconds(fastest)} ms p50).")
+    name = shorten(store_name(row) or row.label if one_model else row.label)
+    return Decision(headline, f"{choose} {name} searches fastest ({milliseconds(fastest)} ms p50).")
 
 
 def _nothing_beats_random(found: Findings) -> Decision:
@@ -369,7 +404,8 @@ def _meaning(found: Findings) -> str:
 def _several(found: Findings) -> Decision:
     """More than one row may be the best."""
     verdict, name = found.verdict, found.take or found.name(found.verdict.leader)
-    leads = _closest(found) if found.summary.task.reference else _leads(found)
+    leads = f"{found.name(verdict.leader)} leads on {found.measure}"
+    leads = _closest(found) if found.summary.task.reference else leads
     if verdict.situation == "open until graded":
         return Decision(f"{leads}, but ungraded documents could change that.", *_until_graded(found, name))
     rivals = [other for other in found.names(verdict.best_set) if other != found.name(verdict.leader)]
@@ -383,15 +419,6 @@ def _several(found: Findings) -> Decision:
         return Decision(headline, f"Take {name} and stop; {stop} ({CONFIDENCE}).", meaning=meaning)
     better = "" if most is None else f"; another row may be better by up to {bound_above(most)} ({CONFIDENCE})"
     return Decision(headline, f"Take {name} for now{better}.", _what_settles(found), meaning)
-
-
-def _leads(found: Findings) -> str:
-    group = found.group_of[found.verdict.leader or ""]
-    if not group.parted or len(group.rows) == 1:
-        return f"{found.name(found.verdict.leader)} leads on {found.measure}"
-    others = len(group.rows) - 1
-    rows = "1 row that scores" if others == 1 else f"{others} rows that score"
-    return f"{found.name(found.verdict.leader)} and {rows} alike lead on {found.measure}"
 
 
 def _until_graded(found: Findings, name: str) -> tuple[str, str]:

@@ -16,11 +16,11 @@ from bakeoff.lineup.labels import match_labels
 from bakeoff.results.compare import other_grades, why_not
 from bakeoff.results.result import Result
 from bakeoff.statistics.averaging import Averaging
-from bakeoff.statistics.columns import differences_of
+from bakeoff.statistics.columns import differences_of, table_of
 from bakeoff.statistics.constants import ALPHA, NOISE
 from bakeoff.statistics.drop import assess_drop, finds_drop
 from bakeoff.statistics.guarded import WORST, queries_for_equivalence
-from bakeoff.statistics.tests import holm_of_distinct
+from bakeoff.statistics.tests import first_equal, holm_of_distinct
 
 FORMAT = 2
 MAX_DROP = 0.02  # of the figure that is shown, where nothing else is said
@@ -43,10 +43,12 @@ class ContenderCheck(msgspec.Struct, frozen=True, kw_only=True):
     """One contender: where it was, where it is, and what the gate says to it.
 
     The true drop is `least` or more and `most` or less, each with the gate's confidence; None where nothing is known
-    or nothing is tested. `p` is one-sided, against the allowed drop, by Holm over distinct contenders.
+    or nothing is tested. `p` is one-sided, against the allowed drop, by Holm over distinct contenders. `alike` is the
+    first contender with the same scores then and now; itself, unless two are alike.
     """
 
     contender: str
+    alike: str = ""
     baseline: str
     before: float
     after: float
@@ -185,9 +187,9 @@ def _checks(
     ]
     asked = [d.tobytes() if d.any() else None for d in differences]
     adjusted = holm_of_distinct([drop.p for drop in drops], asked).tolist()
-    checks = []
-    for (new, old), (now, _), d, before, drop, p in zip(
-        chosen, sides, differences, befores, drops, adjusted, strict=True
+    checks, firsts = [], first_equal(table_of([np.concatenate(side) for side in sides]))
+    for (new, old), first, (now, _), d, before, drop, p in zip(
+        chosen, firsts, sides, differences, befores, drops, adjusted, strict=True
     ):
         figures = measure.figure(before), measure.figure(averaging.mean(now))
         most = figures[0] - measure.figure(before - drop.most)
@@ -201,6 +203,7 @@ def _checks(
         checks.append(
             ContenderCheck(
                 contender=new,
+                alike=chosen[first][0],
                 baseline=old,
                 before=figures[0],
                 after=figures[1],

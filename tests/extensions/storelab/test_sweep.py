@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bakeoff.core.figures import Percentiles
-from bakeoff.extensions.storelab import sweep_pictures
+from bakeoff.extensions.storelab.page import page, sweep_charts
 from bakeoff.extensions.storelab.sweep import StoreGrid, SweepPoint, mark_fronts, sentences, sweep
 from bakeoff.extensions.storelab.tables import markdown, sweep_sheet
 from bakeoff.extensions.storelab.vector_sample import VectorSample, synthetic
+from bakeoff.report.charts import pictures
 from bakeoff.search.stores import STORES
 from bakeoff_providers.errors import InputError
 from hypothesis import given, settings
@@ -121,13 +122,19 @@ def test_several_parameters_are_walked_together(sample: VectorSample) -> None:
     assert recall[16, 20] > max(recall[1, 1], recall[16, 1], recall[1, 20])
 
 
-def test_the_sheet_shows_the_fronts_and_the_curves_are_drawn(sample: VectorSample, tmp_path: Path) -> None:
+def test_the_sheet_shows_the_fronts_and_the_curves_are_drawn(sample: VectorSample) -> None:
     found = sweep(sample, [StoreGrid("hnswlib", {"m": 8}, {"ef": [10, 100]})], rounds=1)
-    text = markdown(sweep_sheet(found), sweep_pictures.draw(found, tmp_path))
+    charts = sweep_charts(found)
+    files, problems = pictures(charts)
+    assert problems == []
+    text = markdown(sweep_sheet(found), [name for name in files if name.endswith(".png")])
     assert "| hnswlib m=8 | ef = " in text
-    assert "![recall-size](recall-size.png)" in text
-    for name in ("recall-latency.png", "recall-size.png"):
-        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    assert "(charts/recall-size.png)" in text
+    for name in ("recall-latency", "recall-size"):
+        assert files[f"charts/{name}.png"].startswith(b"\x89PNG")
+    made = page(sweep_sheet(found), charts)
+    assert made.count('class="chart"') == 2
+    assert made.count('<th scope="row"') == len([point for point in found.points if point.fastest or point.smallest])
 
 
 def test_a_store_that_is_not_installed_costs_its_own_rows(

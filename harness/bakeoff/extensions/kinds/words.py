@@ -23,7 +23,7 @@ def _say_nothing_eligible(profiles: Sequence[str]) -> str:
 
 
 def _say_without_label(profiles: Sequence[str]) -> str:
-    return f"{WORDS['not_labelled']} for {', '.join(profiles)}: no label, so no mean counts them"
+    return f"no label, so left out of all means: {', '.join(profiles)}"
 
 
 def _say_left_out(profiles: Sequence[str]) -> str:

@@ -22,33 +22,53 @@ from bakeoff.cli.shared_options import (
 from bakeoff.cli.streams import echo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
     from bakeoff_providers.base import Provider
 
     from bakeoff.extensions.storelab.tables import Sheet
     from bakeoff.extensions.storelab.vector_sample import VectorSample
+    from bakeoff.report.charts import Chart
 
 
 def write_sheet(
-    out: Path, what: str, content: object, sheet: Sheet, draw: Callable[[Path], list[str]] = lambda _folder: []
+    out: Path,
+    what: str,
+    content: object,
+    sheet: Sheet,
+    charts: Sequence[Chart] = (),
+    palette: dict[str, str] | None = None,
 ) -> None:
     """Write all files of one result. The folder gets its name only once it is complete."""
     import datetime
 
+    from bakeoff.core.drawing import DrawingFailed
     from bakeoff.core.files import write_atomic, write_folder, write_json
+    from bakeoff.extensions.storelab.page import page
     from bakeoff.extensions.storelab.tables import markdown, terminal
+    from bakeoff.report.charts import bundle, pictures
     from bakeoff.report.console import console
 
     folder = out / f"{datetime.datetime.now(datetime.UTC):%Y%m%d-%H%M%S}-{what}"
+    try:
+        files, problems = pictures(charts)
+        if charts:
+            bundle()
+    except DrawingFailed as error:
+        files, problems, charts = {}, [f"The charts could not be drawn: {error}"], ()
 
     def fill(draft: Path) -> None:
         write_json(draft / f"{what}.json", content)
-        write_atomic(draft / f"{what}.md", markdown(sheet, draw(draft)))
+        for name, picture in files.items():
+            write_atomic(draft / name, picture)
+        write_atomic(draft / f"{what}.md", markdown(sheet, [name for name in files if name.endswith(".png")]))
+        write_atomic(draft / f"{what}.html", page(sheet, charts, palette))
 
     folder = write_folder(folder, fill)
+    for problem in problems:
+        say(f"warning: {problem}", err=True)
     console().print(terminal(sheet))
-    echo(f"\nWritten to {folder}/")
+    echo(f"\nWritten to {folder}/; the page is {what}.html")
 
 
 BATCHES, CLIENTS, LENGTHS = (1, 16, 64), (1, 4), (20, 200)
@@ -151,7 +171,7 @@ def sweep(
 
     A parameter that is set several times takes each value in turn; the others use the store's own grid.
     """
-    from bakeoff.extensions.storelab import sweep_pictures
+    from bakeoff.extensions.storelab.page import store_colours, sweep_charts
     from bakeoff.extensions.storelab.sweep import StoreGrid
     from bakeoff.extensions.storelab.sweep import sweep as sweep_stores
     from bakeoff.extensions.storelab.tables import sweep_sheet
@@ -172,13 +192,7 @@ def sweep(
     if not swept.points:
         reasons = "".join(f"\n  {label}: {reason}" for label, reason in swept.not_run.items())
         raise StoreError(f"no setting could be measured, so nothing was written{reasons}")
-    if reason := sweep_pictures.missing():
-        echo(f"no pictures: {reason}", err=True)
-    write_sheet(out, "sweep", swept, sweep_sheet(swept), lambda folder: sweep_pictures.draw(swept, folder, _warn))
-
-
-def _warn(text: str) -> None:
-    say(f"warning: {text}", err=True)
+    write_sheet(out, "sweep", swept, sweep_sheet(swept), sweep_charts(swept), store_colours(swept))
 
 
 def loadtest(
@@ -229,6 +243,7 @@ def loadtest(
     """
     from bakeoff.extensions.storelab.conditions import ConditionSettings, conditions
     from bakeoff.extensions.storelab.loadtest import loadtest_store
+    from bakeoff.extensions.storelab.page import load_charts
     from bakeoff.extensions.storelab.tables import conditions_sheet, loadtest_sheet
     from bakeoff.report.console import Bars
 
@@ -259,7 +274,7 @@ def loadtest(
         stores[0], options, sample, k=k, clients=sorted(clients or [1, 2, 4, 8]), rates=rate or (), seconds=seconds,
         progress=Bars(),
     )  # fmt: skip
-    write_sheet(out, "loadtest", tested, loadtest_sheet(tested))
+    write_sheet(out, "loadtest", tested, loadtest_sheet(tested), load_charts(tested))
 
 
 def footprint(

@@ -216,7 +216,7 @@ def read_run_table(path: Path) -> RunTable | None:
 
     The ordinary reader then reads the file, or names the line that is wrong: every mistake has one wording.
     """
-    if missing_modules(("polars",), "polars"):
+    if missing_modules(("polars",), "polars") or not path.is_file():
         return None
     try:
         with path.open("rb", buffering=0) as file:

@@ -15,6 +15,7 @@ from bakeoff.cli.shared_options import (
     check_file,
     parse_columns,
     parse_day,
+    read_pipe,
     say,
     say_commands,
     say_list,
@@ -28,7 +29,7 @@ corpus = typer.Typer(help="Import documents into articles.json.", no_args_is_hel
 def import_(
     source: Annotated[
         Path,
-        typer.Argument(help="A folder, table or database; with --api, a title list."),
+        typer.Argument(callback=read_pipe, help="Folder, table, database, -; with --api, a title list."),
     ],
     out: Annotated[Path, typer.Option(help="The file to write.")] = ARTICLES,
     column: ColumnOption = None,

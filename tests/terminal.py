@@ -60,14 +60,14 @@ def bakeoff(*arguments: str, cwd: Path, **environment: str) -> Ended:
         return Ended(code, out.text(), err.text())
 
 
-def bakeoff_process(*arguments: str, cwd: Path, code: str = COMMAND, **environment: str) -> Ended:
-    """A command in a process of its own; `code` is what it runs."""
+def bakeoff_process(*arguments: str, cwd: Path, code: str = COMMAND, piped: bytes = b"", **environment: str) -> Ended:
+    """A command in a process of its own; `code` is what it runs, `piped` what it finds in standard input."""
     clean = {key: value for key, value in os.environ.items() if not key.endswith("_API_KEY")}
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments], cwd=cwd, env=clean | {"PYTHONPATH": SOURCES} | environment,
-        capture_output=True, text=True, timeout=300, check=False,
+        input=piped, capture_output=True, timeout=300, check=False,
     )  # fmt: skip
-    return Ended(done.returncode, done.stdout, done.stderr)
+    return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 class _Stream(io.TextIOWrapper):

@@ -18,6 +18,8 @@ ROWS = {  # the row: where it is, and how many attempts it makes
     "signals": ("chaos.signals:signals", 36),
     "kills": ("chaos.kills:kills", 100),
     "drafts": ("chaos.drafts:drafts", 32),
+    "interruptions": ("chaos.interruptions:interruptions", 90),
+    "lies": ("chaos.lies:lies", 44),
     "pairs": ("chaos.pairs:pairs", 10),
     "leftovers": ("chaos.leftovers:leftovers", 2),
     "corruptions": ("chaos.corruptions:corruptions", 3000),

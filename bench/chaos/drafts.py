@@ -75,6 +75,11 @@ class Finished:
 
 def drafts(folder: Path, plan: Plan, count: int) -> list[Figure]:
     """Every other attempt is a fault after all was paid for; the others are kills and Ctrl-C at a random moment."""
+    undisturbed = folder / "undisturbed"
+    with WireServer() as wire:
+        _write(undisturbed, wire)
+        _start(undisturbed).communicate(timeout=300)
+    expected = figures_of(undisturbed)
 
     def attempt(number: int, rng: random.Random) -> Finished:
         place, fault = folder / str(number), FAULTS[number // 2 % len(FAULTS)] if number % 2 else ""
@@ -93,11 +98,8 @@ def drafts(folder: Path, plan: Plan, count: int) -> list[Figure]:
                 for request in wire.requests
                 for text in request.texts
             )
-            undisturbed = place / "undisturbed"
-            _write(undisturbed, wire)
-            _start(undisturbed).communicate(timeout=300)
         twice = sum(times - 1 for times in bought.values())
-        unlike = _figures(place) != _figures(undisturbed)
+        unlike = figures_of(place) != expected
         return Finished(again.returncode != 0, unlike, twice, len(list(place.glob("results/*.draft"))))
 
     ended, missing = attempts(plan, "drafts", count, attempt)
@@ -130,7 +132,7 @@ def _wait_for_calls(place: Path, calls: int, process: subprocess.Popen[str]) -> 
         time.sleep(0.005)
 
 
-def _figures(place: Path) -> dict[str, Any]:
+def figures_of(place: Path) -> dict[str, Any]:
     """All that does not depend on the clock, of the newest result."""
     newest = max(place.glob("results/*/metrics_summary.json"), default=None)
     if newest is None:

@@ -16,6 +16,7 @@ from bakeoff.cli.shared_options import (
     ResultsArgument,
     baseline_path,
     check_file,
+    read_pipe,
     say,
 )
 from bakeoff.cli.streams import echo
@@ -109,8 +110,11 @@ def gate(
 
 
 def score(
-    qrels: Annotated[Path, typer.Argument(help="TREC qrels, plain or gzipped.")],
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="TREC runs, plain or gzipped.")],
+    qrels: Annotated[Path, typer.Argument(callback=read_pipe, help="TREC qrels, plain or gzipped; - is a pipe.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", callback=read_pipe, help="TREC runs, plain or gzipped; - is a pipe."),
+    ],
     measure: Annotated[
         list[str] | None,
         typer.Option("-m", "--measure", help="Measure such as ndcg@10 or ndcg_cut.10; repeatable."),

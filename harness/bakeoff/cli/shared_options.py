@@ -57,6 +57,7 @@ LabelOption = Annotated[
 ]
 
 LATEST = "latest"
+PIPE = Path("-")
 ARTICLES = Path("articles.json")  # written by `corpus import`, read by `queries import`
 SHOWN = 10  # entries shown of a list
 MOST_ROUNDS = 10_000  # as in a line-up
@@ -72,6 +73,45 @@ def result_path(given: Path) -> Path:
 
     path = _existing(given)
     return path if (path / SUMMARY).is_file() else newest(path) or path
+
+
+def read_pipe(given: Path | list[Path]) -> Path | list[Path]:
+    """A file to read; `-` is standard input, copied to a file because many formats are read twice."""
+    if isinstance(given, list):
+        if given.count(PIPE) > 1:
+            raise InputError("standard input can be read only once", place="-", remedy="name files")
+        return [_spool_stdin() if path == PIPE else path for path in given]
+    return _spool_stdin() if given == PIPE else given
+
+
+def _spool_stdin() -> Path:
+    """A file that the process removes at its end, with the ending that its content suggests."""
+    import atexit
+    import shutil
+    from contextlib import ExitStack
+
+    from bakeoff.core.files import open_unpacked
+    from bakeoff.search.stores.scratch import scratch
+
+    stack = ExitStack()
+    atexit.register(stack.close)
+    path = stack.enter_context(scratch("pipe")) / "stdin"
+    with path.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    with open_unpacked(path) as stream:
+        return path.rename(path.with_suffix(_ending_of(stream.readline())))
+
+
+def _ending_of(line: bytes) -> str:
+    """Of a file that begins with this line."""
+    if line.startswith(b"PAR1"):
+        return ".parquet"
+    if line.lstrip()[:1] in (b"{", b"["):
+        try:
+            return ".jsonl" if isinstance(json.loads(line), dict) else ".json"
+        except ValueError:  # it goes on in the next line
+            return ".json"
+    return ".tsv" if b"\t" in line else ".csv" if b"," in line else ".txt"
 
 
 def _existing(given: Path) -> Path:

@@ -114,12 +114,17 @@ def open_unpacked(path: Path) -> Iterator[BinaryIO]:
 @contextlib.contextmanager
 def _open_with_progress(path: Path) -> Iterator[io.BufferedReader]:
     """Opens a file and reports progress while it is read."""
-    kind, on_purpose = path.stat().st_mode, str(path).startswith(("/dev/fd/", "/dev/stdin", "/proc/self/fd/"))
-    if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind) and not on_purpose:  # a FIFO or a device may never end
-        raise InputError("is no regular file", file=path, remedy="name a file; a pipe is /dev/stdin")
+    check_regular(path)
     with _ProgressFile(path) as raw, steps(f"{path.name}: MB read", -(-path.stat().st_size // _MEGABYTE)) as advance:
         raw.advance = advance
         yield io.BufferedReader(raw, _MEGABYTE)
+
+
+def check_regular(path: Path) -> None:
+    """Refuses a FIFO or a device, which may never end, unless it is this process's own pipe."""
+    kind, on_purpose = path.stat().st_mode, str(path).startswith(("/dev/fd/", "/dev/stdin", "/proc/self/fd/"))
+    if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind) and not on_purpose:
+        raise InputError("is no regular file", file=path, remedy="name a file; a pipe is - or /dev/stdin")
 
 
 class _ProgressFile(io.FileIO):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import itertools
 import threading
 import time
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 
@@ -13,7 +15,14 @@ import numpy as np
 import pytest
 from bakeoff.core.figures import Percentiles
 from bakeoff.extensions.storelab import loadtest as module
-from bakeoff.extensions.storelab.client_loops import ClientSamples, closed, open_
+from bakeoff.extensions.storelab.client_loops import (
+    ClientSamples,
+    closed,
+    closed_during,
+    open_,
+    percentiles_of,
+    pool_times,
+)
 from bakeoff.extensions.storelab.loadtest import (
     LoadLevel,
     NullStore,
@@ -35,8 +44,8 @@ from tests.errors import refuses, says
 def test_percentiles_come_from_all_samples_together() -> None:
     """A client with one slow request among few, and one with many fast ones: a mean of percentiles would be far off."""
     slow, fast = (
-        ClientSamples([10_000_000] * 30),
-        ClientSamples([1_000_000] * 970, Counter({"OSError": 2}), late=3, dropped=4),
+        ClientSamples(Counter({10_000_000: 30})),
+        ClientSamples(Counter({1_000_000: 970}), Counter({"OSError": 2}), late=3, dropped=4),
     )
     found = level_of("closed", 2, [slow, fast], 2.0)
     assert (found.answered, found.throughput) == (1000, 500)
@@ -74,25 +83,63 @@ def test_clients_really_ask_at_the_same_time() -> None:
 
     answers, _ = closed(search, 4, 0.05)
     assert not any(level.errors for level in answers)
-    assert all(level.samples_ns for level in answers)
+    assert all(client.times for client in answers)
 
 
 def test_open_loop_counts_from_the_intended_start() -> None:
     """One client needs 20 ms a request and gets one every 5 ms: the last waits for all before it."""
     answers, _ = open_(lambda _request: time.sleep(0.02), 200, 1, 0.3, drop_after=60)
-    samples = answers[0].samples_ns
-    assert len(samples) > 20
+    times = answers[0].times
+    assert times.total() > 20
     assert answers[0].dropped == 0
     assert answers[0].late > 0
-    assert max(samples) >= (len(samples) * 0.02 - 0.3) * 1e9
+    assert max(times) >= (times.total() * 0.02 - 0.3) * 1e9
 
 
 def test_open_loop_drops_what_is_too_far_behind() -> None:
     answers, _ = open_(lambda _request: time.sleep(0.05), 200, 1, 0.3, drop_after=0.1)
-    sent = len(answers[0].samples_ns)
+    sent = answers[0].times.total()
     due = np.cumsum(np.random.default_rng(42).exponential(1 / 200, size=130))
     assert answers[0].dropped > 0
     assert sent + answers[0].dropped == int((due < 0.3).sum())
+
+
+@pytest.mark.parametrize("count", [1, 5, 59, 60, 300, 5000])
+def test_percentiles_are_those_of_all_times(count: int) -> None:
+    """Against numpy over the times themselves."""
+    times = (np.random.default_rng(count).lognormal(14, 1, size=count)).astype(int).tolist()
+    seen = ClientSamples()
+    for time_ in times:
+        seen.add(time_)
+    found = percentiles_of(pool_times([seen, ClientSamples()]))
+    assert found.n == count
+    for q, needed in {50: 5, 95: 60, 99: 300}.items():
+        expected = pytest.approx(np.percentile(times, q) / 1e6, rel=1e-3) if count >= needed else None
+        assert getattr(found, f"p{q}") == expected
+
+
+def test_memory_does_not_grow_with_the_number_of_answers() -> None:
+    """A list of 100,000 times takes 4 MB."""
+    asked = itertools.count()
+    marks = {50_000: threading.Event(), 150_000: threading.Event()}
+
+    def search(_request: int) -> None:
+        if mark := marks.get(next(asked)):
+            mark.set()
+
+    held: list[int] = []
+
+    def look() -> None:
+        for mark in marks.values():
+            assert mark.wait(timeout=60)
+            held.append(tracemalloc.get_traced_memory()[0])
+
+    tracemalloc.start()
+    try:
+        closed_during(search, 1, look)
+    finally:
+        tracemalloc.stop()
+    assert held[1] - held[0] < 1_000_000
 
 
 def _level(clients: int, throughput: float, p95: float, **more: object) -> LoadLevel:
@@ -150,7 +197,7 @@ def test_load_on_a_real_store() -> None:
     sample = synthetic(2000, 16, 50)
     result = loadtest_store("faiss", {"index": "HNSW16"}, sample, clients=(1, 2), rates=(50.0,), seconds=0.3)
     assert [(level.loop, level.clients) for level in result.levels] == [("closed", 1), ("closed", 2), ("open", 2)]
-    assert [len(samples) for samples in result.samples_ns] == [level.answered for level in result.levels]
+    assert [sum(times.values()) for times in result.times_ns] == [level.answered for level in result.levels]
     assert not any(level.errors for level in result.levels)
     assert result.knee in (1, 2)
     sheet = loadtest_sheet(result)

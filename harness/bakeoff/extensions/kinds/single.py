@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bakeoff.core.facts import Section, TableCell, TableColumn, column, fact
 from bakeoff.core.figures import OwnColumn
-from bakeoff.core.files import read_bytes, read_json_lines
+from bakeoff.core.files import check_regular, read_bytes, read_json_lines
 from bakeoff.core.ranking import Ranking, make_ranking
 from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
@@ -105,6 +105,7 @@ def has_targets(file: Path) -> bool:
 @contextmanager
 def _stream(file: Path, name: str) -> Iterator[IO[bytes]]:
     try:
+        check_regular(file)
         if file.suffix == ".npz":
             with ZipFile(file) as archive, archive.open(f"{name}.npy") as stream:
                 yield stream

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from bakeoff.core import clock
 from bakeoff.core.clock import percentiles
 from bakeoff.core.figures import Percentiles
-from bakeoff.extensions.storelab.client_loops import ClientSamples, closed, closed_during
+from bakeoff.extensions.storelab.client_loops import ClientSamples, closed, closed_during, percentiles_of, pool_times
 from bakeoff.extensions.storelab.vector_sample import VectorSample, rows_of
 from bakeoff.search import brute_force
 from bakeoff.search.stores import STORES
@@ -213,7 +213,7 @@ def churn(
             recall=float(np.mean(recalls)),
             lowest_recall=min(recalls),
             stale=sum(stale for _, stale in looks),
-            latency=percentiles([nanoseconds for client in answers for nanoseconds in client.samples_ns]),
+            latency=percentiles_of(pool_times(answers)),
             errors=dict(sum((client.errors for client in answers), Counter())),
         )
 

@@ -6,25 +6,54 @@ import itertools
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from bakeoff.core import clock
+from bakeoff.core.figures import Percentiles
 
 LATE_NS = 1_000_000  # begun more than a millisecond after its time
 DROP_AFTER = 1.0  # seconds behind its time at which a request is given up
+BITS = 10  # leading bits of a time that are kept: it is off by 0.1% at most
+
+Histogram = Mapping[int, int]  # how often each time was seen, by nanoseconds
 
 
 @dataclass(slots=True)
 class ClientSamples:
-    """What one client saw."""
+    """What one client saw. `times` has at most 512 entries per doubling, however long it asks."""
 
-    samples_ns: list[int] = field(default_factory=list)
+    times: Counter[int] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
     late: int = 0
     dropped: int = 0
+
+    def add(self, nanoseconds: int) -> None:
+        """Counts one answer."""
+        cut = max(0, nanoseconds.bit_length() - BITS)
+        self.times[(nanoseconds + (1 << cut >> 1)) >> cut << cut] += 1
+
+
+def pool_times(answers: Sequence[ClientSamples]) -> Counter[int]:
+    """The times of all clients, since a mean of percentiles is not a percentile."""
+    return sum((client.times for client in answers), Counter())
+
+
+def percentiles_of(times: Histogram) -> Percentiles:
+    """The percentiles that this many samples support, between neighbours as numpy's."""
+    values = np.array(sorted(times), dtype=np.float64)
+    ends = np.cumsum([times[int(value)] for value in values])
+    n = int(ends[-1]) if len(ends) else 0
+
+    def percentile(q: int) -> float:
+        below, share = divmod((n - 1) * q / 100, 1)
+        low, high = values[np.searchsorted(ends, [below, min(below + 1, n - 1)], side="right")]
+        return float(low + share * (high - low))
+
+    found = {f"p{q}": percentile(q) / 1e6 for q, needed in clock.SAMPLES_FOR.items() if n >= needed}
+    return Percentiles(n, **found)
 
 
 Search = Callable[[int], None]  # the number of the request
@@ -59,15 +88,16 @@ def open_(
     search: Search, rate: float, clients: int, seconds: float, *, seed: int = 42, drop_after: float = DROP_AFTER
 ) -> tuple[list[ClientSamples], float]:
     """Requests fall due at random times of the given rate; time counts from then, also when all clients are busy."""
-    gaps = np.random.default_rng(seed).exponential(1 / rate, size=int(rate * seconds * 2) + 10)
-    due = np.cumsum(gaps)
-    due = due[due < seconds]
-    requests = itertools.count()
+    requests, taking = enumerate(_due_times(rate, seconds, seed)), threading.Lock()
     begin = clock.now() + 50_000_000
 
     def client(number: int, answers: ClientSamples) -> None:  # noqa: ARG001 - any client takes the next request
-        while (request := next(requests)) < len(due):
-            intended = begin + int(due[request] * 1e9)
+        while True:
+            with taking:
+                request, due = next(requests, (0, None))
+            if due is None:
+                return
+            intended = begin + int(due * 1e9)
             wait = (intended - clock.now()) / 1e9
             if wait > 0:
                 time.sleep(wait)
@@ -81,10 +111,17 @@ def open_(
     return _run_clients(client, clients, lambda: None)
 
 
+def _due_times(rate: float, seconds: float, seed: int) -> Iterator[float]:
+    """Seconds at which requests fall due, with gaps as of a Poisson process."""
+    rng, due = np.random.default_rng(seed), 0.0
+    while (due := due + rng.exponential(1 / rate)) < seconds:
+        yield due
+
+
 def _timed_search(search: Search, request: int, since: int, answers: ClientSamples) -> None:
     try:
         search(request)
-        answers.samples_ns.append(clock.now() - since)
+        answers.add(clock.now() - since)
     except Exception as error:  # whatever goes wrong under load is a finding
         answers.errors[type(error).__name__] += 1
 

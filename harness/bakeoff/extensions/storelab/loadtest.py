@@ -1,6 +1,6 @@
 """Load test of a store: closed loops, where clients wait for answers, and open loops at a fixed rate.
 
-Percentiles are over the pooled samples of all clients.
+Percentiles are over the pooled times of all clients.
 """
 
 from __future__ import annotations
@@ -14,12 +14,20 @@ import msgspec
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import Unavailable
 
-from bakeoff.core.clock import percentiles
 from bakeoff.core.figures import Percentiles
 from bakeoff.core.filters import Condition, Metadata
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
-from bakeoff.extensions.storelab.client_loops import DROP_AFTER, ClientSamples, Search, closed, open_
+from bakeoff.extensions.storelab.client_loops import (
+    DROP_AFTER,
+    ClientSamples,
+    Histogram,
+    Search,
+    closed,
+    open_,
+    percentiles_of,
+    pool_times,
+)
 from bakeoff.extensions.storelab.vector_sample import VectorSample
 from bakeoff.running.environment import this_machine
 from bakeoff.search.hits import Hits
@@ -88,15 +96,15 @@ class LoadTest(msgspec.Struct, kw_only=True):
     sentences: list[str]
     warnings: list[str]
     machine: Machine
-    samples_ns: list[list[int]] = []
+    times_ns: list[Histogram] = []
 
 
-def _samples(answers: Sequence[ClientSamples]) -> list[int]:
-    return [nanoseconds for client in answers for nanoseconds in client.samples_ns]
+def _count(answers: Sequence[ClientSamples]) -> int:
+    return sum(client.times.total() for client in answers)
 
 
 def _throughput(answers: Sequence[ClientSamples], seconds: float) -> float:
-    return len(_samples(answers)) / seconds
+    return _count(answers) / seconds
 
 
 def level_of(
@@ -109,16 +117,15 @@ def level_of(
     client_limit: float = 0.0,
     limited: bool = False,
 ) -> LoadLevel:
-    """Pool all clients' samples, since a mean of percentiles is not a percentile."""
-    samples = _samples(answers)
+    """What all clients saw together."""
     errors: Counter[str] = sum((client.errors for client in answers), Counter())
     return LoadLevel(
         loop=loop,
         clients=clients,
         seconds=seconds,
-        answered=len(samples),
+        answered=_count(answers),
         throughput=_throughput(answers, seconds),
-        latency=percentiles(samples),
+        latency=percentiles_of(pool_times(answers)),
         rate=rate,
         late=sum(client.late for client in answers),
         dropped=sum(client.dropped for client in answers),
@@ -147,7 +154,7 @@ def loadtest(
     for request in range(10):
         search(request)
     levels: list[LoadLevel] = []
-    raw: list[list[int]] = []
+    times: list[Histogram] = []
     with progress(f"load test of {store.name}", len(clients) + len(rates)) as advance:
         for count in clients:
             answers, took = closed(search, count, seconds)
@@ -155,15 +162,15 @@ def loadtest(
             limit = _throughput(idle, idle_took)
             limited = _throughput(answers, took) >= LIMIT * limit
             levels.append(level_of("closed", count, answers, took, client_limit=limit, limited=limited))
-            raw.append(_samples(answers))
+            times.append(pool_times(answers))
             advance(1)
         for rate in rates:
             answers, took = open_(search, rate, max(clients), seconds, seed=seed)
             idle, idle_took = open_(nothing, rate, max(clients), min(seconds, 2.0), seed=seed)
             limit = _throughput(idle, idle_took)
-            limited = sum(client.late for client in idle) > LATE_SHARE * max(1, len(_samples(idle)))
+            limited = sum(client.late for client in idle) > LATE_SHARE * max(1, _count(idle))
             levels.append(level_of("open", max(clients), answers, took, rate, client_limit=limit, limited=limited))
-            raw.append(_samples(answers))
+            times.append(pool_times(answers))
             advance(1)
     best = knee(levels)
     return LoadTest(
@@ -179,7 +186,7 @@ def loadtest(
         sentences=sentences(levels),
         warnings=sample.warnings(),
         machine=after_work(machine),
-        samples_ns=raw,
+        times_ns=times,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from bakeoff_providers.errors import InputError
 
+from bakeoff.core.files import check_regular
 from bakeoff.core.task import DocumentChunking
 from bakeoff.extensions.testsets.content_types import with_content_type
 from bakeoff.tasks.formats.native import Article
@@ -31,6 +32,9 @@ FIELDS = (*SUMMARY_COLUMNS, "categories", "html_file")  # of a row
 
 def is_sqlite(path: Path) -> bool:
     """Check the first bytes, since databases have no fixed suffix."""
+    check_regular(path)
+    if not path.is_file():  # a pipe can't be read twice
+        return False
     with path.open("rb") as file:
         return file.read(16) == b"SQLite format 3\x00"
 

@@ -213,7 +213,7 @@ def read_plain_run(path: Path, precision: type[np.floating[Any]]) -> ScoredRun |
 
     The ordinary reader then reads the file or reports the wrong line.
     """
-    if missing_modules(("polars",), "polars"):
+    if missing_modules(("polars",), "polars") or not path.is_file():
         return None
     try:
         with path.open("rb", buffering=0) as file:

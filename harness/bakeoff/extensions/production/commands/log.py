@@ -20,6 +20,7 @@ from bakeoff.cli.shared_options import (
     deliver,
     lineup_path,
     parse_columns,
+    read_pipe,
 )
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
 log = Family(help="Turn a search log into a task.", no_args_is_help=True)
 
-LogArgument = Annotated[Path, typer.Argument(help="CSV, JSONL or parquet; one row per result list.")]
+LogArgument = Annotated[
+    Path, typer.Argument(callback=read_pipe, help="CSV, JSONL, parquet or -; one row per result list.")
+]
 SampleOption = Annotated[Path, typer.Option(help="The file from `bakeoff log sample`.")]
 
 

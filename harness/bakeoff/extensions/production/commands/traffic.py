@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from bakeoff_providers.errors import InputError
 
 from bakeoff.cli.shared_options import ColumnOption, JsonOption, MetricsOption, deliver, parse_columns
-
-LogArgument = Annotated[Path, typer.Argument(help="CSV, JSONL or parquet; one row per result list.")]
+from bakeoff.extensions.production.commands.log import LogArgument
 
 
 def interleave(

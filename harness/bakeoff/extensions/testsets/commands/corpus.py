@@ -16,6 +16,7 @@ from bakeoff.cli.shared_options import (
     check_file,
     parse_columns,
     parse_day,
+    read_pipe,
     say,
     say_commands,
     say_list,
@@ -29,7 +30,7 @@ corpus = Family(help="Import documents into articles.json.", no_args_is_help=Tru
 def import_(
     source: Annotated[
         Path,
-        typer.Argument(help="A folder, table or database; with --api, a title list."),
+        typer.Argument(callback=read_pipe, help="Folder, table, database, -; with --api, a title list."),
     ],
     out: Annotated[Path, typer.Option(help="The file to write.")] = ARTICLES,
     column: ColumnOption = None,

@@ -26,6 +26,7 @@ from bakeoff.cli.shared_options import (
     lineup_path,
     parse_columns,
     parse_labels,
+    read_pipe,
     say,
     say_commands,
 )
@@ -86,7 +87,9 @@ def export_(
 
 def import_(
     task: TaskArgument,
-    source: Annotated[Path, typer.Argument(help="CSV, TSV, JSON, JSONL, parquet or qrels; a grade per row.")],
+    source: Annotated[
+        Path, typer.Argument(callback=read_pipe, help="A table or qrels with a grade per row, or - (a pipe).")
+    ],
     who: Who = None,
     column: ColumnOption = None,
     label: LabelOption = None,

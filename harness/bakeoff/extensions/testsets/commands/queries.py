@@ -21,6 +21,7 @@ from bakeoff.cli.shared_options import (
     next_to_grade,
     parse_columns,
     parse_day,
+    read_pipe,
     say,
     say_commands,
     say_list,
@@ -132,7 +133,7 @@ def generate(
 def import_queries_(
     source: Annotated[
         Path,
-        typer.Argument(help="A table with a query per row, or .txt with one per line."),
+        typer.Argument(callback=read_pipe, help="A table of queries, .txt with one per line, or - (a pipe)."),
     ],
     articles: Annotated[Path, typer.Option(help="The corpus of a new task.")] = ARTICLES,
     out: Annotated[Path, typer.Option(help="The task's folder; created if missing.")] = Path("task"),

@@ -1,0 +1,119 @@
+"""Runs of the built-in line-ups, interrupted at a random moment: what the next command makes of them."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bakeoff.core.paths import built_in_lineups
+from bakeoff.embedding.embed import AT_RISK_TEXTS
+
+from chaos.drafts import figures_of
+from chaos.processes import bakeoff
+from chaos.row import Figure, Plan, attempts
+from tests.services import ADDRESSES
+from tests.wire import WireServer
+
+SOONEST, LATEST = 0.02, 0.98  # of the time that an undisturbed run takes
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A run that nobody disturbed."""
+
+    seconds: float
+    figures: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """An interrupted run, and the command after it."""
+
+    lineup: str
+    killed: bool
+    moment: float  # seconds after its start
+    in_time: bool  # before its end
+    failed: bool
+    differs: bool
+    twice: int
+    left: int
+    said: str
+
+
+def interruptions(folder: Path, plan: Plan, count: int) -> list[Figure]:
+    """Line-ups in turn; Ctrl-C and kill -9 in turn. Hosted rows ask a server that counts."""
+    names = list(built_in_lineups())[:count]
+
+    def undisturbed(number: int, _: random.Random) -> Whole:
+        place = folder / "undisturbed" / names[number]
+        with WireServer() as wire:
+            begin = time.monotonic()
+            _start(place, names[number], wire).communicate(timeout=600)
+        return Whole(time.monotonic() - begin, figures_of(place))
+
+    whole, none = attempts(plan, "interruptions", len(names), undisturbed)
+    if none.seen:
+        return [none]
+
+    def attempt(number: int, rng: random.Random) -> Resumed:
+        name, expected = names[number % len(names)], whole[number % len(names)]
+        killed = bool(number // len(names) % 2)
+        place, moment = folder / str(number), expected.seconds * rng.uniform(SOONEST, LATEST)
+        with WireServer() as wire:
+            first = _start(place, name, wire)
+            try:
+                first.communicate(timeout=moment)
+                in_time = False
+            except subprocess.TimeoutExpired:
+                in_time = True
+                first.send_signal(signal.SIGKILL if killed else signal.SIGINT)
+                first.communicate(timeout=60)
+            again = _start(place, name, wire) if in_time else first
+            _, said = again.communicate(timeout=600)
+            bought = Counter(
+                (request.provider, request.model, request.task, request.body.get("query", ""), text)
+                for request in wire.requests
+                for text in request.texts
+                if request.provider != "ollama"  # is free, and timed in every round
+            )
+        return Resumed(
+            name,
+            killed,
+            moment,
+            in_time,
+            again.returncode != 0,
+            figures_of(place) != expected.figures,
+            sum(times - 1 for times in bought.values()),
+            len(list(place.glob("results/*.draft"))),
+            said[-400:],
+        )
+
+    ended, missing = attempts(plan, "interruptions", count, attempt)
+    cut = [one for one in ended if one.in_time]
+    asked, killed = [one for one in cut if not one.killed], [one for one in cut if one.killed]
+    detail = "\n".join(f"  {one}" for one in cut if one.failed or one.differs or one.left or one.twice)
+    return [
+        Figure(
+            f"runs after {len(cut)} interruptions of {len(names)} built-in line-ups that failed",
+            sum(one.failed for one in cut), 0, detail,
+        ),
+        Figure("  whose figures differ from those of an undisturbed run", sum(one.differs for one in cut), 0, detail),
+        Figure(f"  texts paid twice after {len(asked)} × Ctrl-C", sum(one.twice for one in asked), 0, detail),
+        Figure(
+            f"  most texts paid twice after one of {len(killed)} kills",
+            max((one.twice for one in killed), default=0), AT_RISK_TEXTS, detail,
+        ),
+        Figure("  drafts left by the run after", sum(one.left for one in cut), 0, detail),
+        missing,
+    ]  # fmt: skip
+
+
+def _start(place: Path, name: str, wire: WireServer) -> subprocess.Popen[str]:
+    addresses = {variable: wire.base(provider) for provider, variable in ADDRESSES.items()}
+    return bakeoff(place, "run", name, "--no-charts", "--out", str(place / "results"), variables=addresses)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
+from bakeoff.core.facts import fact
 from bakeoff.core.filters import Condition
 from bakeoff.extensions.storelab import cold
 from bakeoff.extensions.storelab.churn import ExpectedContents, ReadWriteLock, Write, churn, plan_writes
@@ -30,6 +31,7 @@ from hypothesis import strategies as st
 
 from tests.errors import refuses, says
 from tests.examples import examples
+from tests.facts import sentences
 
 REAL = ("faiss", "chroma", "lancedb", "qdrant")
 AXES: Vectors = np.array([[1, 0], [0.8, 0.6], [0, 1], [-1, 0]], dtype=np.float32)
@@ -176,9 +178,9 @@ def test_files_are_dropped_from_memory(tmp_path: Path) -> None:
     assert cold.resident_share([file]) == 1
     assert cold.evict(files)
     assert cold.resident_share([file]) == 0
-    says(cold.drop_from_memory(files), "2 files", "0 %")
-    says(cold.drop_from_memory([file]), "1 file", "0 %")
-    says(cold.drop_from_memory([]))
+    assert cold.drop_from_memory(files) == fact("storelab.evicted", files=2, resident_share=0.0)
+    assert cold.drop_from_memory([]) == fact("storelab.files_of_a_server")
+    says(sentences([cold.drop_from_memory([file]), cold.drop_from_memory([])]))
 
 
 @pytest.mark.parametrize("name", REAL)

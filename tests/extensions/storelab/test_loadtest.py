@@ -11,17 +11,18 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from bakeoff.core.facts import fact
 from bakeoff.core.figures import Percentiles
 from bakeoff.extensions.storelab import loadtest as module
-from bakeoff.extensions.storelab.client_loops import ClientSamples, closed, open_
+from bakeoff.extensions.storelab.client_loops import DROP_AFTER, ClientSamples, closed, open_
 from bakeoff.extensions.storelab.loadtest import (
     LoadLevel,
     NullStore,
     knee,
     level_of,
+    load_facts,
     loadtest,
     loadtest_store,
-    sentences,
 )
 from bakeoff.extensions.storelab.sweep import StoreGrid, sweep
 from bakeoff.extensions.storelab.tables import loadtest_sheet, markdown, sweep_sheet, terminal
@@ -30,6 +31,7 @@ from bakeoff_providers.errors import InputError
 from rich.console import Console
 
 from tests.errors import refuses, says
+from tests.facts import arguments, sentences
 
 
 def test_percentiles_come_from_all_samples_together() -> None:
@@ -107,8 +109,12 @@ def test_the_knee_by_hand() -> None:
     best = knee(levels)
     assert best is not None
     assert best.clients == 2
-    says("\n".join(sentences(levels)), "2 clients", "198", "p95", "1.10 ms", "260", "4 clients")
-    says("\n".join(sentences(levels[:2])), "2 clients", "198", "p95", "1.10 ms", "--clients")
+    (found,) = arguments(load_facts(levels), "storelab.knee")
+    assert (found["clients"], found["per_second"], found["p95_ms"], found["last"]) == (2, 198, 1.1, False)
+    assert (found["most_per_second"], found["most_clients"]) == (260, 4)
+    says(sentences(load_facts(levels)))
+    assert arguments(load_facts(levels[:2]), "storelab.knee")[0]["last"]
+    says(sentences(load_facts(levels[:2])), "--clients")
 
 
 def test_times_of_a_busy_machine_are_marked() -> None:
@@ -131,12 +137,16 @@ def test_times_of_a_busy_machine_are_marked() -> None:
 
 
 def test_limits_delays_and_errors_are_reported() -> None:
-    text = " ".join(
-        sentences([_level(1, 90, 1.0, limited=True, client_limit=100.0, errors={"X": 2}, late=3, dropped=4, rate=50.0)])
+    found = load_facts(
+        [_level(1, 90, 1.0, limited=True, client_limit=100.0, errors={"X": 2}, late=3, dropped=4, rate=50.0)]
     )
-    says(text, "50", "100")
-    says(text, "3 requests")
-    assert "errors: 2 × X" in text
+    load = {"clients": 1, "rate": 50.0}
+    assert found[1:] == [
+        fact("storelab.client_limit", **load, per_second=100.0),
+        fact("storelab.late", **load, late=3, dropped=4, dropped_after_s=DROP_AFTER),
+        fact("storelab.errors", **load, kinds=["X"], counts=[2]),
+    ]
+    says(sentences(found))
 
 
 def test_a_store_that_does_nothing_reaches_the_clients_limit(monkeypatch: pytest.MonkeyPatch) -> None:

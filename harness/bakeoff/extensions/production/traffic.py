@@ -12,7 +12,8 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.arrays import Values
-from bakeoff.core.printable import pluralise, whole_number
+from bakeoff.core.facts import Fact, fact
+from bakeoff.core.printable import whole_number
 from bakeoff.results.check import Check, Gauge
 from bakeoff.statistics.constants import ALPHA, NOISE
 from bakeoff.statistics.design import fewest_queries
@@ -265,7 +266,7 @@ def compare_arms(
             )
     p_split = (mismatch if planned is None else split_p)([len(arm) for arm in arms], split)
     gap = difference(*arms, alpha) if planned is None else always_valid(*arms, planned, alpha)
-    sentences = _sentences(gap, arms, (control, treatment), metric, mixed, p_split, planned, alpha)
+    facts = _arm_facts(gap, arms, (control, treatment), metric, mixed, p_split, planned, alpha)
     worse = p_split < MISMATCH or gap.high < 0
     sessions = [int(arm.rows.sum()) for arm in arms]
     figures = {
@@ -282,10 +283,10 @@ def compare_arms(
         Gauge("ab_difference_high", "Upper end of the interval of the difference", gap.high, labels),
         Gauge("ab_split_p", "p of the test that users came in the planned proportions", p_split, labels),
     ]
-    return Check(command="ab", worse=worse, sentences=sentences, figures=figures, gauges=gauges)
+    return Check(command="ab", worse=worse, facts=facts, figures=figures, gauges=gauges)
 
 
-def _sentences(
+def _arm_facts(
     gap: Difference,
     arms: Sequence[Clusters],
     names: tuple[str, str],
@@ -294,42 +295,37 @@ def _sentences(
     p_split: float,
     planned: int | None,
     alpha: float,
-) -> list[str]:
-    said = [
-        f"{name}: {metric} {arm.mean:.4f} over {int(arm.rows.sum())} sessions of {len(arm)} users."
+) -> list[Fact]:
+    facts = [
+        fact("production.arm", arm=name, metric=metric, mean=arm.mean, sessions=int(arm.rows.sum()), users=len(arm))
         for name, arm in zip(names, arms, strict=True)
     ]
     if mixed:
-        said.append(f"{mixed} users met both arms and are left out: check how users are assigned.")
+        facts.append(fact("production.users_in_both_arms", users=mixed))
     if p_split < MISMATCH:
-        said.append(
-            f"The users did not come in the planned proportions (p = {p_split:.1g}): the experiment lost or counted "
-            "some twice, and the difference below can't be trusted."
-        )
-    for name, arm in zip(names, arms, strict=True):
-        if arm.heaviest > HEAVY:
-            said.append(
-                f"{name}: one user has {arm.heaviest:.0%} of the sessions, so {len(arm)} users count as "
-                f"{arm.effective:.0f}. Is it a bot or a shared account?"
-            )
+        facts.append(fact("production.split_mismatch", p=p_split))
+    facts += [
+        fact("production.heavy_user", arm=name, share=arm.heaviest, users=len(arm), effective=arm.effective)
+        for name, arm in zip(names, arms, strict=True)
+        if arm.heaviest > HEAVY
+    ]
     if math.isinf(gap.high):
         few = min(len(arm) for arm in arms) < FEWEST
-        needed = f"each arm needs {FEWEST} users at least" if few else "no two users of an arm differ"
-        return [*said, f"Too early to look: {needed}."]
-    how = "valid at every look" if planned is not None else "valid for one look, at a planned time"
-    said.append(
-        f"{names[1]} minus {names[0]}: {gap.value:+.4f} ({1 - alpha:.0%} interval {gap.low:+.4f} to "
-        f"{gap.high:+.4f}, users as clusters, {how}; p = {gap.p:.2g})."
-    )
+        return [*facts, fact("production.too_few_users", needed=FEWEST) if few else fact("production.no_spread_yet")]
+    sequential = planned is not None
+    facts.append(
+        fact("production.arm_difference", control=names[0], treatment=names[1], difference=gap.value, low=gap.low,
+             high=gap.high, alpha=alpha, p=gap.p, sequential=sequential)
+    )  # fmt: skip
     if gap.low > 0 or gap.high < 0:
-        said.append(f"{names[1]} is {'better' if gap.low > 0 else 'worse'}.")
-        if planned is not None:
-            said.append("An experiment that stops as soon as this is shown overstates the difference.")
+        facts.append(fact("production.treatment", treatment=names[1], better=gap.low > 0))
+        if sequential:
+            facts.append(fact("production.stopped_early"))
     elif math.isinf(gap.detectable):
-        said.append("No difference is shown: no two users of an arm differ.")
+        facts.append(fact("production.no_difference_no_spread"))
     else:
-        said.append(f"No significant difference. A log like this detects one of {gap.detectable:.4f} 80% of the time.")
-    return said
+        facts.append(fact("production.no_difference", detectable=gap.detectable, power=POWER))
+    return facts
 
 
 NEEDED_TEAMS = ("query", "user", "shown", "clicked", "team")
@@ -397,22 +393,16 @@ def analyse(impressions: Sequence[Impression], *, alpha: float = ALPHA, once: bo
     more = _more_users(ahead, even, behind, alpha, once=once)
     better = "b" if ahead > behind else "a"
     decided = p <= alpha
-    sentences = [
-        f"{len(impressions)} queries of {len(users)} users: b won {wins}, {ties} tied, a won {losses}.",
-        f"b won more queries than a for {pluralise(ahead, 'user')}, a more than b for {behind}, as many for {even} "
-        f"(p = {p:.2g}, {'exact sign test, for one look' if once else 'valid at every look'}).",
-        f"Preference for b: {preference:+.4f} ({100 * (1 - alpha):g}% interval {low:+.4f} to {high:+.4f}): of users "
-        "with more queries for one side, the share for b less the share for a.",
+    facts = [
+        fact("production.interleaved", queries=len(impressions), users=len(users), wins=wins, ties=ties, losses=losses),
+        fact("production.votes", users_for_b=ahead, users_for_a=behind, users_even=even, p=p, once=once),
+        fact("production.preference", preference=preference, low=low, high=high, alpha=alpha),
     ]
     if decided:
-        sentences.append(f"People prefer {better}.")
-    elif more:
-        queries = round(more * len(impressions) / len(users))
-        sentences.append(
-            f"No preference is shown yet. If it is real, about {more} more users ({queries} queries) would show it."
-        )
+        facts.append(fact("production.preferred", better=better))
     else:
-        sentences.append("No preference is shown yet.")
+        queries = round(more * len(impressions) / len(users)) if more else None
+        facts.append(fact("production.no_preference", more_users=more, more_queries=queries))
     figures = {
         "queries": len(impressions), "users": len(users), "wins": wins, "ties": ties, "losses": losses,
         "users_for_b": ahead, "users_for_a": behind, "preference": preference, "low": low, "high": high, "p": p,
@@ -424,9 +414,7 @@ def analyse(impressions: Sequence[Impression], *, alpha: float = ALPHA, once: bo
         Gauge("interleave_p", "p of no preference over users", p),
         Gauge("interleave_queries", "Interleaved queries in the log", float(len(impressions))),
     ]
-    return Check(
-        command="interleave", worse=decided and better == "a", sentences=sentences, figures=figures, gauges=gauges
-    )
+    return Check(command="interleave", worse=decided and better == "a", facts=facts, figures=figures, gauges=gauges)
 
 
 def preference_of(ahead: int, behind: int, alpha: float = ALPHA) -> tuple[float, float, float]:

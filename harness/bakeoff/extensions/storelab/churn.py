@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -85,10 +85,13 @@ MOST = 25.0  # per cent; beyond it too few original documents remain
 Rows = NDArray[np.int64]
 
 
+PhaseName = Literal["before", "during", "after", "built again"]
+
+
 class Phase(msgspec.Struct, kw_only=True, frozen=True):
     """One phase: before, during or after. `stale` counts results that were already deleted."""
 
-    name: str
+    name: PhaseName
     documents: int
     recall: float
     lowest_recall: float
@@ -205,7 +208,7 @@ def churn(
         with lock.reading():
             store.search(sample.queries[request % len(sample.queries)], k)
 
-    def phase(name: str, looks: Sequence[tuple[float, int]], answers: Sequence[ClientSamples]) -> Phase:
+    def phase(name: PhaseName, looks: Sequence[tuple[float, int]], answers: Sequence[ClientSamples]) -> Phase:
         recalls = [recall for recall, _ in looks]
         return Phase(
             name=name,
@@ -217,7 +220,7 @@ def churn(
             errors=dict(sum((client.errors for client in answers), Counter())),
         )
 
-    def quiet(name: str) -> Phase:
+    def quiet(name: PhaseName) -> Phase:
         return phase(name, [contents.look(store, queries, k)], closed(search, clients, seconds / CHECKS)[0])
 
     search(0)

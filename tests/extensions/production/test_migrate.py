@@ -14,7 +14,7 @@ from bakeoff.core.task import Document, Drawn, Query, Task
 from bakeoff.embedding.chunking import document_chunks
 from bakeoff.embedding.unit import unit
 from bakeoff.evaluation.measures import Measure
-from bakeoff.extensions.production.migrate import Cost, Side, Way, plan, procrustes, sides, ways
+from bakeoff.extensions.production.migrate import MigrationCost, Side, Way, plan, procrustes, sides, ways
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.settings import Settings
 from bakeoff.search.index import Index
@@ -136,7 +136,7 @@ def _way(key: str, scores: Values) -> Way:
         "mixed": {"share": 0.1, "queries": "old"}, "parts": {"share": 0.1}, "mapped": {"pairs": 200},
     }  # fmt: skip
     kind = key.split()[0]
-    return Way(key, {"way": kind, **abouts.get(kind, {})}, scores, Cost())
+    return Way(key, {"way": kind, **abouts.get(kind, {})}, scores, MigrationCost())
 
 
 def _ways(old: Values, new: Values) -> list[Way]:

@@ -108,7 +108,7 @@ def test_a_write_has_the_store_alone_and_searches_share_it() -> None:
     lock, inside, seen = ReadWriteLock(needed=True), threading.Barrier(2), []
 
     def read() -> None:
-        with lock.reading():
+        with lock.hold_for_reading():
             inside.wait(timeout=30)  # passes only if both are in at the same time
             seen.append("read")
 
@@ -117,8 +117,8 @@ def test_a_write_has_the_store_alone_and_searches_share_it() -> None:
         reader.start()
     for reader in readers:
         reader.join()
-    with lock.writing():
-        late = threading.Thread(target=lambda: lock.reading().__enter__() or seen.append("late"))  # type: ignore[func-returns-value]
+    with lock.hold_for_writing():
+        late = threading.Thread(target=lambda: lock.hold_for_reading().__enter__() or seen.append("late"))  # type: ignore[func-returns-value]
         late.start()
         late.join(timeout=0.05)
         assert late.is_alive()

@@ -14,7 +14,7 @@ import pytest
 from bakeoff.core.facts import fact
 from bakeoff.core.figures import Percentiles
 from bakeoff.extensions.storelab import loadtest as module
-from bakeoff.extensions.storelab.client_loops import DROP_AFTER, ClientSamples, closed, open_
+from bakeoff.extensions.storelab.client_loops import DROP_AFTER, ClientSamples, run_closed_loop, run_open_loop
 from bakeoff.extensions.storelab.loadtest import (
     LoadLevel,
     NullStore,
@@ -56,7 +56,7 @@ def test_closed_loop_asks_every_request_once_and_counts_errors() -> None:
         if request % 3 == 0:
             raise OSError("gone")
 
-    answers, seconds = closed(search, 3, 0.1)
+    answers, seconds = run_closed_loop(search, 3, 0.1)
     found = level_of("closed", 3, answers, seconds)
     assert len(set(asked)) == len(asked)
     assert found.errors == {"OSError": sum(request % 3 == 0 for request in asked)}
@@ -74,14 +74,14 @@ def test_clients_really_ask_at_the_same_time() -> None:
             together.wait(timeout=30)
         time.sleep(0.001)
 
-    answers, _ = closed(search, 4, 0.05)
+    answers, _ = run_closed_loop(search, 4, 0.05)
     assert not any(level.errors for level in answers)
     assert all(level.samples_ns for level in answers)
 
 
 def test_open_loop_counts_from_the_intended_start() -> None:
     """One client needs 20 ms a request and gets one every 5 ms: the last waits for all before it."""
-    answers, _ = open_(lambda _request: time.sleep(0.02), 200, 1, 0.3, drop_after=60)
+    answers, _ = run_open_loop(lambda _request: time.sleep(0.02), 200, 1, 0.3, drop_after=60)
     samples = answers[0].samples_ns
     assert len(samples) > 20
     assert answers[0].dropped == 0
@@ -90,7 +90,7 @@ def test_open_loop_counts_from_the_intended_start() -> None:
 
 
 def test_open_loop_drops_what_is_too_far_behind() -> None:
-    answers, _ = open_(lambda _request: time.sleep(0.05), 200, 1, 0.3, drop_after=0.1)
+    answers, _ = run_open_loop(lambda _request: time.sleep(0.05), 200, 1, 0.3, drop_after=0.1)
     sent = len(answers[0].samples_ns)
     due = np.cumsum(np.random.default_rng(42).exponential(1 / 200, size=130))
     assert answers[0].dropped > 0

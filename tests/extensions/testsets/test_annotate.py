@@ -171,7 +171,7 @@ def test_it_is_blind_to_contenders_and_to_others(tmp_path: Path) -> None:
     folder = open_task(tmp_path)
     session = GradingSession(folder, "ada", folder.pool())
     assert set(session.pairs) == {("q1", "1"), ("q1", "2"), ("q2", "3")}
-    shown = json.dumps([session.shown(at) for at in range(3)]) + Server(session).page("n")
+    shown = json.dumps([session.describe_pair(at) for at in range(3)]) + Server(session).page("n")
     for secret in ("bob", "bm25", "minilm", "faiss"):
         assert secret not in shown
 

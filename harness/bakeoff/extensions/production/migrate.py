@@ -58,7 +58,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class MigrationCost:
     """What a way of changing takes beside what is there: tokens and dollars once, bytes for as long as it stays."""
 
     tokens: float = 0.0
@@ -74,7 +74,7 @@ class Way:
     key: str
     about: Mapping[str, Argument]
     scores: Values
-    cost: Cost
+    cost: MigrationCost
 
 
 def procrustes(source: NDArray[np.floating], target: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -119,19 +119,19 @@ def ways(
     """Every way on the same queries; costs are those of `scale` times the task's corpus."""
     order = sorted(range(len(texts)), key=lambda at: order_key(seed, index.chunks[at].id))
 
-    def scored(rankings: Mapping[str, Ranking]) -> Values:
+    def score(rankings: Mapping[str, Ranking]) -> Values:
         ids = [query.id for query in task.queries]
         return score_queries(join(rankings, task.judgments, ids, DEPTH), [measure], task.rel)[measure]
 
-    def searched(queries: Vectors, documents: Vectors) -> Mapping[str, Ranking]:
+    def search(queries: Vectors, documents: Vectors) -> Mapping[str, Ranking]:
         by_id = {query.id: vector for query, vector in zip(task.queries, queries, strict=True)}
         return ExactSearch(index, by_id, documents).rankings(task.queries)
 
-    before, after = searched(old.queries, old.documents), searched(new.queries, new.documents)
+    before, after = search(old.queries, old.documents), search(new.queries, new.documents)
     whole = _cost(new, texts, scale)
     compared = [
-        Way("old", {"way": "old"}, scored(before), Cost()),
-        Way("new", {"way": "new"}, scored(after), whole),
+        Way("old", {"way": "old"}, score(before), MigrationCost()),
+        Way("new", {"way": "new"}, score(after), whole),
     ]
     if old.documents.shape[1] == new.documents.shape[1]:
         for share in SHARES:
@@ -142,21 +142,21 @@ def ways(
             for side in (old, new):
                 asked = "old" if side is old else "new"
                 about: dict[str, Argument] = {"way": "mixed", "share": share, "queries": asked}
-                compared.append(Way(f"mixed {share:.0%} {asked}", about, scored(searched(side.queries, mixed)), cost))
+                compared.append(Way(f"mixed {share:.0%} {asked}", about, score(search(side.queries, mixed)), cost))
     for share in SHARES:
         again = order[: max(1, round(share * len(order)))]
         parts = _parts(task, index, old, new, again)
         cost = _cost(new, [texts[at] for at in again], scale, grows=False)
-        compared.append(Way(f"parts {share:.0%}", {"way": "parts", "share": share}, scored(parts), cost))
+        compared.append(Way(f"parts {share:.0%}", {"way": "parts", "share": share}, score(parts), cost))
     for pairs in PAIRS:
         if pairs <= len(order):
             learnt = order[:pairs]
             mapped = new.queries @ procrustes(new.documents[learnt], old.documents[learnt])
-            rankings = searched(unit(mapped.astype(np.float32), new.label), old.documents)
+            rankings = search(unit(mapped.astype(np.float32), new.label), old.documents)
             cost = _cost(new, [texts[at] for at in learnt], 1.0, grows=False)
-            compared.append(Way(f"mapped {pairs}", {"way": "mapped", "pairs": pairs}, scored(rankings), cost))
+            compared.append(Way(f"mapped {pairs}", {"way": "mapped", "pairs": pairs}, score(rankings), cost))
     fused = {query.id: fuse_by_rrf([before[query.id], after[query.id]], (1, 1)) for query in task.queries}
-    compared.append(Way("both", {"way": "both"}, scored(fused), whole))
+    compared.append(Way("both", {"way": "both"}, score(fused), whole))
     return compared
 
 
@@ -172,7 +172,7 @@ def _parts(task: Task, index: Index, old: Side, new: Side, again: Sequence[int])
     return {query.id: fuse_by_rrf([one[query.id] for one in lists], (1, 1)) for query in task.queries}
 
 
-def _cost(side: Side, texts: Sequence[str], scale: float, *, grows: bool = True) -> Cost:
+def _cost(side: Side, texts: Sequence[str], scale: float, *, grows: bool = True) -> MigrationCost:
     """A second index is kept beside the first where both must be there at once."""
     card = side.card
     tokens = scale * estimate_tokens(texts, card.document_prompt)
@@ -181,7 +181,7 @@ def _cost(side: Side, texts: Sequence[str], scale: float, *, grows: bool = True)
     limits = [(requests, card.requests_per_minute), (tokens, card.tokens_per_minute)]
     waits = [amount / limit / 60 for amount, limit in limits if limit]
     size = scale * len(texts) * side.documents.shape[1] * 4 if grows else 0.0
-    return Cost(tokens, 0.0 if side.local else dollars, max(waits, default=None), size)
+    return MigrationCost(tokens, 0.0 if side.local else dollars, max(waits, default=None), size)
 
 
 def plan(

@@ -38,7 +38,7 @@ class ProbeQueries:
 
 
 @contextmanager
-def asking(index: str) -> Iterator[None]:
+def report_client_errors(index: str) -> Iterator[None]:
     """Report any error of a client library as a service that did not answer."""
     try:
         yield
@@ -135,7 +135,7 @@ def _prepare(vectors: Vectors, metric: str, *, query: bool) -> NDArray[np.float6
 
 def probe(index: ExistingIndex, queries: ProbeQueries, *, k: int, min_recall: float) -> Check:
     """Compare the index with exact search; worse if mean recall is below the limit."""
-    with asking(index.name):
+    with report_client_errors(index.name):
         shares, times = recalls(index, queries, k)
     mean, latency = float(shares.mean()), percentiles(times)
     low, high = (float(end[0]) for end in mean_intervals(shares[:, None]))

@@ -117,7 +117,7 @@ Session = Sequence[Impression]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ArmDifference:
     """Treatment minus control, its interval and p, and the smallest true difference that such a log shows in 80%."""
 
     value: float
@@ -154,7 +154,7 @@ def mismatch(users: Sequence[int], split: Sequence[float]) -> float:
     return float(chdtrc(len(users) - 1, sum((n - e) ** 2 / e for n, e in zip(users, expected, strict=True))))
 
 
-def difference(control: Clusters, treatment: Clusters, alpha: float = ALPHA) -> Difference:
+def difference(control: Clusters, treatment: Clusters, alpha: float = ALPHA) -> ArmDifference:
     """Welch's interval over users: valid for one look, at a time that was planned; of too few it says nothing."""
     from scipy.special import stdtr, stdtrit
 
@@ -166,7 +166,7 @@ def difference(control: Clusters, treatment: Clusters, alpha: float = ALPHA) -> 
         return _without_spread(control, treatment, alpha)
     bar = float(stdtrit(freedom, 1 - alpha / 2))
     p = float(2 * stdtr(freedom, -abs(value) / error))
-    return Difference(
+    return ArmDifference(
         value, value - bar * error, value + bar * error, p, (bar + float(stdtrit(freedom, POWER))) * error
     )
 
@@ -182,7 +182,7 @@ def _error(control: Clusters, treatment: Clusters) -> tuple[float, float]:
     return math.sqrt(sum(variances)), freedom
 
 
-def always_valid(control: Clusters, treatment: Clusters, planned: int, alpha: float = ALPHA) -> Difference:
+def always_valid(control: Clusters, treatment: Clusters, planned: int, alpha: float = ALPHA) -> ArmDifference:
     """An interval that holds at every look; while there are too few users, or none differ, it says nothing."""
     from scipy.special import ndtri, stdtrit
 
@@ -194,15 +194,15 @@ def always_valid(control: Clusters, treatment: Clusters, planned: int, alpha: fl
     r = ratio(len(control) + len(treatment), planned, alpha)
     half = width(r, alpha) * error
     p = p_value(abs(value) / error, r)
-    return Difference(value, value - half, value + half, p, half + float(ndtri(POWER)) * error)
+    return ArmDifference(value, value - half, value + half, p, half + float(ndtri(POWER)) * error)
 
 
-def _unknown(value: float) -> Difference:
+def _unknown(value: float) -> ArmDifference:
     """A difference of which nothing else is known yet."""
-    return Difference(value, -math.inf, math.inf, 1.0, math.inf)
+    return ArmDifference(value, -math.inf, math.inf, 1.0, math.inf)
 
 
-def _without_spread(control: Clusters, treatment: Clusters, alpha: float) -> Difference:
+def _without_spread(control: Clusters, treatment: Clusters, alpha: float) -> ArmDifference:
     """All users of an arm are alike: p by exchanging users between the arms, the interval from their numbers alone.
 
     Of n who are alike, others are at most a share of 1 − (alpha/4)^(1/n); metrics are from 0 to 1.
@@ -212,7 +212,7 @@ def _without_spread(control: Clusters, treatment: Clusters, alpha: float) -> Dif
     low = value - others[0] * (1 - old) - others[1] * new
     high = value + others[0] * old + others[1] * (1 - new)
     ways = math.comb(len(control) + len(treatment), len(control))
-    return Difference(value, low, high, 1.0 if abs(value) <= NOISE else min(1.0, 2 / ways), math.inf)
+    return ArmDifference(value, low, high, 1.0 if abs(value) <= NOISE else min(1.0, 2 / ways), math.inf)
 
 
 def read_arms(path: Path, columns: LogColumns, control: str, treatment: str) -> tuple[list[Impression], int]:
@@ -287,7 +287,7 @@ def compare_arms(
 
 
 def _arm_facts(
-    gap: Difference,
+    gap: ArmDifference,
     arms: Sequence[Clusters],
     names: tuple[str, str],
     metric: str,

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from bakeoff.core import clock
 from bakeoff.core.clock import percentiles
 from bakeoff.core.figures import Percentiles
-from bakeoff.extensions.storelab.client_loops import ClientSamples, closed, closed_during
+from bakeoff.extensions.storelab.client_loops import ClientSamples, run_closed_loop, run_closed_loop_during
 from bakeoff.extensions.storelab.vector_sample import VectorSample, rows_of
 from bakeoff.search import brute_force
 from bakeoff.search.stores import STORES
@@ -43,7 +43,7 @@ class ReadWriteLock:
         self._writing = False
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
+    def hold_for_reading(self) -> Iterator[None]:
         """Wait until no write is pending."""
         if not self._needed:
             yield
@@ -59,7 +59,7 @@ class ReadWriteLock:
                 self._changed.notify_all()
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
+    def hold_for_writing(self) -> Iterator[None]:
         """Block new searches during the write."""
         if not self._needed:
             yield
@@ -205,7 +205,7 @@ def churn(
     store.build()
 
     def search(request: int) -> None:
-        with lock.reading():
+        with lock.hold_for_reading():
             store.search(sample.queries[request % len(sample.queries)], k)
 
     def phase(name: PhaseName, looks: Sequence[tuple[float, int]], answers: Sequence[ClientSamples]) -> Phase:
@@ -221,7 +221,7 @@ def churn(
         )
 
     def quiet(name: PhaseName) -> Phase:
-        return phase(name, [contents.look(store, queries, k)], closed(search, clients, seconds / CHECKS)[0])
+        return phase(name, [contents.look(store, queries, k)], run_closed_loop(search, clients, seconds / CHECKS)[0])
 
     search(0)
     before = quiet("before")
@@ -230,7 +230,7 @@ def churn(
     write_ns: list[int] = []
     for batch in _batches(changes):
         work = partial(_write, store, lock, contents, batch, seconds / CHECKS, write_ns)
-        answers += closed_during(search, clients, work)[0]
+        answers += run_closed_loop_during(search, clients, work)[0]
         looks.append(contents.look(store, queries, k))
     phases = [before, phase("during", looks, answers), quiet("after")]
     rebuild_seconds = None
@@ -276,7 +276,7 @@ def _write(
             partial(store.delete, _ids(change.deleted)),
             partial(store.add, _ids(change.updated), change.replacements),
         ):
-            with lock.writing():
+            with lock.hold_for_writing():
                 write_ns.append(clock.time_call(write)[1])
         contents.apply(change)
 

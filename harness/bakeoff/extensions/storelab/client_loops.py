@@ -30,12 +30,12 @@ class ClientSamples:
 Search = Callable[[int], None]  # the number of the request
 
 
-def closed(search: Search, clients: int, seconds: float) -> tuple[list[ClientSamples], float]:
+def run_closed_loop(search: Search, clients: int, seconds: float) -> tuple[list[ClientSamples], float]:
     """Each client asks again as soon as it has its answer. Returns what they saw and how long it took."""
-    return closed_during(search, clients, lambda: time.sleep(seconds))
+    return run_closed_loop_during(search, clients, lambda: time.sleep(seconds))
 
 
-def closed_during(search: Search, clients: int, work: Callable[[], None]) -> tuple[list[ClientSamples], float]:
+def run_closed_loop_during(search: Search, clients: int, work: Callable[[], None]) -> tuple[list[ClientSamples], float]:
     """The same for as long as `work` takes, in this thread."""
     end = threading.Event()
 
@@ -44,7 +44,7 @@ def closed_during(search: Search, clients: int, work: Callable[[], None]) -> tup
             if end.is_set():
                 return
             start = clock.now()
-            _timed_search(search, request, start, answers)
+            _time_search(search, request, start, answers)
 
     def meanwhile() -> None:
         try:
@@ -55,7 +55,7 @@ def closed_during(search: Search, clients: int, work: Callable[[], None]) -> tup
     return _run_clients(client, clients, meanwhile)
 
 
-def open_(
+def run_open_loop(
     search: Search, rate: float, clients: int, seconds: float, *, seed: int = 42, drop_after: float = DROP_AFTER
 ) -> tuple[list[ClientSamples], float]:
     """Requests fall due at random times of the given rate; time counts from then, also when all clients are busy."""
@@ -76,12 +76,12 @@ def open_(
                 answers.dropped += 1
                 continue
             answers.late += behind > LATE_NS
-            _timed_search(search, request, intended, answers)
+            _time_search(search, request, intended, answers)
 
     return _run_clients(client, clients, lambda: None)
 
 
-def _timed_search(search: Search, request: int, since: int, answers: ClientSamples) -> None:
+def _time_search(search: Search, request: int, since: int, answers: ClientSamples) -> None:
     try:
         search(request)
         answers.samples_ns.append(clock.now() - since)

@@ -14,7 +14,7 @@ from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
 from bakeoff.extensions.storelab.churn import Writes, churn_saved, plan_writes
 from bakeoff.extensions.storelab.cold import ColdStart, cold_start
-from bakeoff.extensions.storelab.filtered import SHARES, FilterTest, filter_test_saved, possible
+from bakeoff.extensions.storelab.filtered import SHARES, FilterTest, filter_test_saved, possible_shares
 from bakeoff.extensions.storelab.footprint import store_folder
 from bakeoff.extensions.storelab.own_process import in_own_process
 from bakeoff.extensions.storelab.vector_sample import FORMAT, VectorSample
@@ -133,5 +133,5 @@ def _list_left_out(documents: int, asked: ConditionSettings) -> list[Fact]:
     return [
         fact("storelab.filter_left_out", share=share, documents=documents)
         for share in SHARES
-        if share not in possible(documents, SHARES)
+        if share not in possible_shares(documents, SHARES)
     ]

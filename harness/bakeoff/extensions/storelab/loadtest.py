@@ -20,7 +20,7 @@ from bakeoff.core.figures import Percentiles
 from bakeoff.core.filters import Condition, Metadata
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
-from bakeoff.extensions.storelab.client_loops import DROP_AFTER, ClientSamples, Search, closed, open_
+from bakeoff.extensions.storelab.client_loops import DROP_AFTER, ClientSamples, Search, run_closed_loop, run_open_loop
 from bakeoff.extensions.storelab.vector_sample import FORMAT, VectorSample
 from bakeoff.running.environment import this_machine
 from bakeoff.search.hits import Hits
@@ -145,23 +145,23 @@ def loadtest(
     """Run closed loops with more and more clients, then open loops, each compared with a null store."""
     machine = this_machine()
     null = NullStore(dimensions=sample.dimensions, folder=Path())
-    search, nothing = _searching(store, sample, k), _searching(null, sample, k)
+    search, nothing = _make_search(store, sample, k), _make_search(null, sample, k)
     for request in range(10):
         search(request)
     levels: list[LoadLevel] = []
     raw: list[list[int]] = []
     with progress(f"load test of {store.name}", len(clients) + len(rates)) as advance:
         for count in clients:
-            answers, took = closed(search, count, seconds)
-            idle, idle_took = closed(nothing, count, min(seconds, 1.0))
+            answers, took = run_closed_loop(search, count, seconds)
+            idle, idle_took = run_closed_loop(nothing, count, min(seconds, 1.0))
             limit = _throughput(idle, idle_took)
             limited = _throughput(answers, took) >= LIMIT * limit
             levels.append(level_of("closed", count, answers, took, client_limit=limit, limited=limited))
             raw.append(_samples(answers))
             advance(1)
         for rate in rates:
-            answers, took = open_(search, rate, max(clients), seconds, seed=seed)
-            idle, idle_took = open_(nothing, rate, max(clients), min(seconds, 2.0), seed=seed)
+            answers, took = run_open_loop(search, rate, max(clients), seconds, seed=seed)
+            idle, idle_took = run_open_loop(nothing, rate, max(clients), min(seconds, 2.0), seed=seed)
             limit = _throughput(idle, idle_took)
             limited = sum(client.late for client in idle) > LATE_SHARE * max(1, len(_samples(idle)))
             levels.append(level_of("open", max(clients), answers, took, rate, client_limit=limit, limited=limited))
@@ -200,7 +200,7 @@ def loadtest_store(name: str, options: dict[str, Any], sample: VectorSample, **h
             store.discard()
 
 
-def _searching(store: Store, sample: VectorSample, k: int) -> Search:
+def _make_search(store: Store, sample: VectorSample, k: int) -> Search:
     queries = list(sample.queries)
     count = len(queries)
 

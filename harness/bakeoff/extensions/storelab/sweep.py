@@ -208,7 +208,7 @@ def _measure(
 ) -> tuple[list[SweepPoint], int]:
     with (
         scratch("sweep") as folder,
-        _discarding(STORES.create(store_grid.store, dimensions=sample.dimensions, folder=folder, **build)) as store,
+        _discard_after(STORES.create(store_grid.store, dimensions=sample.dimensions, folder=folder, **build)) as store,
     ):
         _, added = time_call(partial(store.add, sample.ids, sample.documents))
         _, built = time_call(store.build)
@@ -239,7 +239,7 @@ def _measure(
 
 
 @contextmanager
-def _discarding(store: Store) -> Iterator[Store]:
+def _discard_after(store: Store) -> Iterator[Store]:
     try:
         yield store
     finally:

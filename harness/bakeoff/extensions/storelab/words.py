@@ -90,7 +90,7 @@ def _settings_not_tried(settings: int) -> str:
     return f"{pluralise(settings, 'setting')} not tried: the budget was reached"
 
 
-def _evicted(files: int, resident_share: float | None) -> str:
+def _eviction(files: int, resident_share: float | None) -> str:
     left = "unknown how much stayed in memory" if resident_share is None else f"{resident_share:.0%} stayed in memory"
     return f"posix_fadvise on {pluralise(files, 'file')}: {left}"
 
@@ -108,7 +108,7 @@ WORDS: Words = {
     "late": _late,
     "errors": _errors,
     "filter_left_out": "{share:g} % of {documents} documents is less than one; this filter was left out",
-    "evicted": _evicted,
+    "evicted": _eviction,
     "files_of_a_server": "not possible: the files belong to a server",
     "no_eviction": "not possible on this system",
     # loadtest --provider

@@ -59,7 +59,7 @@ def ab(
     from bakeoff.extensions.production.traffic import compare_arms
     from bakeoff.tasks.search_log import LogColumns
 
-    columns, shares = LogColumns.rename(parse_columns(column)), _split(split)
+    columns, shares = LogColumns.rename(parse_columns(column)), _parse_split(split)
     deliver(
         "ab",
         lambda: compare_arms(
@@ -71,7 +71,7 @@ def ab(
     )  # fmt: skip
 
 
-def _split(text: str) -> tuple[float, float]:
+def _parse_split(text: str) -> tuple[float, float]:
     try:
         one, other = (float(part) for part in text.split(":"))
     except ValueError:

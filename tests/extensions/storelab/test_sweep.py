@@ -65,12 +65,12 @@ def test_a_file_of_the_first_format_is_read(sample: VectorSample) -> None:
     found = sweep(sample, [StoreGrid("faiss", {"index": "Flat"})], rounds=1)
     content = msgspec.to_builtins(found)
     del content["format"], content["facts"]
-    content |= {"sentences": ["The fastest is faiss Flat."], "warnings": ["too few documents"]}
+    content |= {"sentences": ["The fastest is faiss Flat."], "warnings": ["scanty"]}
     read = msgspec.convert(content, Sweep)
     assert read.format == 1
     assert read.points == found.points
     assert sweep_sheet(read).sentences == sweep_sheet(found).sentences
-    assert "too few documents" in sweep_sheet(read).remarks
+    assert "scanty" in sweep_sheet(read).remarks
 
 
 @pytest.mark.parametrize(

@@ -95,9 +95,9 @@ def test_grades_can_be_changed_and_notes_taken_back(server: Server, tmp_path: Pa
         ask(server, "grade", grade("q1", "1", value, note))
     assert saved(tmp_path)["grades"] == {"q1": {"1": 1}}
     assert saved(tmp_path)["notes"] == {}
-    ask(server, "grade", grade("q2", "1", None, "come back to this"))
+    ask(server, "grade", grade("q2", "1", None, "revisit"))
     assert saved(tmp_path)["grades"] == {"q1": {"1": 1}}
-    assert saved(tmp_path)["notes"] == {"q2": {"1": "come back to this"}}
+    assert saved(tmp_path)["notes"] == {"q2": {"1": "revisit"}}
 
 
 def test_what_is_skipped_comes_again_at_the_end(server: Server) -> None:

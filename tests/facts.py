@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from bakeoff.core.facts import Fact, Section
+from bakeoff.report.words import words
 
 
 def ids(remarks: Iterable[object]) -> list[str]:
@@ -28,3 +29,11 @@ def heads(table: Section) -> list[str]:
     """The ids of a table's heads; names as they are."""
     every = [head if isinstance(head, str) else head.head for head in table.head]
     return [head.id if isinstance(head, Fact) else head for head in every]
+
+
+def sentences(facts: Iterable[Fact]) -> list[str]:
+    """The facts in words; none is shown by its id."""
+    facts = list(facts)
+    text = [words(fact) for fact in facts]
+    assert not [line for fact, line in zip(facts, text, strict=True) if line.startswith(fact.id)], text
+    return text

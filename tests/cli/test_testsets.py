@@ -185,14 +185,12 @@ def test_every_file_that_is_skipped_is_named_on_the_screen_or_in_the_file_that_i
     for name in pictures:
         (home / "docs" / name).write_bytes(b"\x89PNG")
     said = say(home, "corpus", "import", "docs", "--out", "all.json")
-    listed = "".join(f"  {name}: .png is not read\n" for name in pictures[:10])
-    says(said, "12", f"{listed}", "all.json")
+    assert [name in said for name in pictures] == [True] * 10 + [False] * 2
+    says(said, "all.json")
     left_out = json.loads((home / "all.json").read_text())["metadata"]["left_out"]
-    assert left_out == {
-        "empty": ["draft.md"],
-        "duplicates": ["shipping/pickup.txt = shipping/pickup-copy.txt"],
-        "skipped": [f"{name}: .png is not read" for name in pictures],
-    }
+    assert left_out["empty"] == ["draft.md"]
+    assert left_out["duplicates"] == ["shipping/pickup.txt = shipping/pickup-copy.txt"]
+    assert [skipped.partition(": ")[0] for skipped in left_out["skipped"]] == pictures
     queries = "text\n" + "".join(f"question {number}\n" for number in range(12)) * 2
     (home / "asked.csv").write_text(queries)
     said = say(home, "queries", "import", "asked.csv", "--articles", "all.json", "--out", "asked")
@@ -271,6 +269,6 @@ def test_a_line_up_and_a_task_are_told_apart(home: Path) -> None:
         told = say(home, "validate", target)
         assert ("  bm25: ready" in told) is (target == "bakeoff.toml")
         assert "task wikipedia: 25 documents, 20 queries, 500 judgments" in told
-        assert "judged: 100.0% of all pairs, 100.0% of the first 10 places" in told
-        assert "will usually go unnoticed" in " ".join(told.split())
+        assert told.count("100.0%") >= 2
+        assert "0.2 ndcg@10" in " ".join(told.split())
     assert "oracle" not in say(home, "validate", "wikipedia", "--no-health")

@@ -12,9 +12,11 @@ import pytest
 from bakeoff.cli.shared_options import MOST_ROUNDS
 from bakeoff.core.paths import root, task_file
 from bakeoff.lineup.checks import MOST
+from bakeoff.results.schema import read_summary
 
 from tests import terminal
 from tests.errors import says
+from tests.facts import ids
 
 ROOT = Path(__file__).parents[2]
 POOL = root() / "corpora" / "wikipedia" / "articles.json"
@@ -103,8 +105,7 @@ def test_a_baseline_is_another_result(folder: Path) -> None:
         summary.write_text(json.dumps(content | {"started": f"2026-01-{day}T00:00:00+00:00"}))
     code, out, err = bakeoff(folder, "gate", "latest", "--baseline", "results")
     assert code == 0, err
-    assert out.startswith("gate passed")
-    assert "Baseline: tuesday." in out
+    says(out, "tuesday")
     example = "\n  remedy: bakeoff gate results/sunday --baseline results/tuesday\n"
     code, _, err = bakeoff(folder, "gate", "latest")
     assert code == 2
@@ -231,10 +232,10 @@ def test_the_scholarships_run_without_pyarrow(folder: Path, monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     code, out, err = bakeoff(folder, "run", "scholarships", "--contender", "tfidf", "--no-charts")
     assert code == 0, err
-    assert "Only tfidf ran" in out
+    assert "tfidf" in out.splitlines()[0]
     assert "ivan, lena" in out
-    _, full, _ = bakeoff(folder, "show", "latest", "--full")
-    assert "NDCG@10 by label mode, over profiles with a label" in full
+    (result,) = (folder / "results").iterdir()
+    assert "kinds.label_modes" in ids(section.title for section in read_summary(result).sections)
 
 
 def test_what_is_there_is_not_written_over_without_force(folder: Path) -> None:

@@ -77,8 +77,8 @@ def example(said: Any) -> dict[str, Any]:
         return {
             name: 1234.5678 if form and form[-1] in "fg" else 1234 if form else name.upper() for name, form in parts
         }
-    samples = {"int": 2, "int | None": 2, "float": 0.25, "bool": True, "Sequence[str]": ["A", "B"]}
-    samples |= {"Sequence[int]": [1, 2]}
+    samples: dict[str, Any] = {"int": 2, "int | None": 2, "float": 0.25, "float | None": 0.25, "bool": True}
+    samples |= {"Sequence[str]": ["A", "B"], "Sequence[int]": [1, 2], "Sequence[float]": [0.5, 0.25]}
     return {
         name: samples.get(str(parameter.annotation), name.upper())
         for name, parameter in inspect.signature(said).parameters.items()

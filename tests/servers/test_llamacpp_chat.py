@@ -16,7 +16,7 @@ from bakeoff.core.paths import root, task_file
 from bakeoff.extensions.testsets.answers import AnswerCache
 from bakeoff.extensions.testsets.ask import Asker
 from bakeoff.extensions.testsets.chat_maker import SHOWN, ChatMaker
-from bakeoff.extensions.testsets.generate import Draft, GenerationRequest
+from bakeoff.extensions.testsets.generate import GenerationRequest, QueryDraft
 from bakeoff.extensions.testsets.grade import Judge
 from bakeoff.extensions.testsets.task_folder import TaskFolder
 from bakeoff.lineup.entries import Category
@@ -103,7 +103,7 @@ def test_queries_are_written_about_the_documents_that_were_shown(asker: Asker, m
         return reply
 
     monkeypatch.setattr(asker.model, "ask", recorded)
-    drafts: list[Draft] = []
+    drafts: list[QueryDraft] = []
     failure = ""
     try:
         drafts.append(next(ChatMaker(asker=asker).drafts(articles, "history", request)))

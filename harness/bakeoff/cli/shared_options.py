@@ -378,6 +378,7 @@ MetricsOption = Annotated[
 def deliver(command: str, check: Callable[[], Check], *, as_json: bool, metrics_file: Path | None) -> NoReturn:
     """Runs a check, prints it and exits: 0 fine, 1 changed or worse, 2 bad input, 3 service unreachable."""
     from bakeoff.core.files import write_atomic
+    from bakeoff.report.words import words
     from bakeoff.results.check import UNREACHABLE, unreachable
 
     if metrics_file is not None and not metrics_file.absolute().parent.is_dir():
@@ -397,9 +398,10 @@ def deliver(command: str, check: Callable[[], Check], *, as_json: bool, metrics_
         raise typer.Exit(UNREACHABLE) from None
     if metrics_file is not None:
         write_atomic(metrics_file, outcome.to_openmetrics())
+    text = [words(fact) for fact in outcome.facts]
     if as_json:
-        echo(outcome.to_json().decode())
+        echo(outcome.to_json(text).decode())
     else:
-        for sentence in outcome.sentences:
+        for sentence in text:
             say(sentence)
     raise typer.Exit(outcome.exit_code)

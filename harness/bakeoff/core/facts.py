@@ -12,7 +12,7 @@ import msgspec
 
 from bakeoff.core.public import Public
 
-Argument = str | bool | int | float | Sequence[str | int] | None
+Argument = str | bool | int | float | Sequence[str | int | float] | None
 SOME = 5  # names listed beside their count
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bakeoff.core.figures import PairedDifference
-from bakeoff.evaluation.measures import Measure
 from bakeoff.report.groups import shorten
 from bakeoff.report.matrix import DOUBT
 from bakeoff.report.numbers import MINUS
@@ -55,12 +54,6 @@ def pairs_table(
         ]
         table.caption = Prose("\n".join(shown), "yellow")
     return table
-
-
-def difference_text(pair: PairedDifference, measure: Measure) -> str:
-    """The difference and its interval, where it has one; of logarithms where the measure's values are these."""
-    ends = "" if pair.low is None or pair.high is None else f" [{pair.low:+.4f}, {pair.high:+.4f}]"
-    return f"{pair.difference:+.4f}{ends}" + ("" if measure.figure(0.0) == 0.0 else " in logarithms")
 
 
 def p_text(p: float) -> str:

@@ -281,6 +281,24 @@ def _no_scores(file: str, problem: str, remedy: str) -> str:
     ) + "; --contender NAME checks one alone, NEW=OLD one with another name in the baseline"
 
 
+def _history_results(count: int, first: str, last: str) -> str:
+    if first == last:
+        return f"{pluralise(count, 'result')} of {last[:10]}, {last[11:19]}."
+    if first[:10] == last[:10]:
+        return f"{pluralise(count, 'result')} of {last[:10]}, from {first[11:19]} to {last[11:19]}."
+    return f"{pluralise(count, 'result')} from {first[:10]} to {last[:10]}."
+
+
+def _history_change(then: str, now: str, change: float) -> str:
+    since = then[11:19] if then[:10] == now[:10] else then[:10]
+    moved = "is unchanged" if abs(change) < 5e-4 else f"changed by {change:+.3f}".replace("-", "−")
+    return f"It {moved} since {since}, the last result on the same task."
+
+
+def _changed_between(when: str, changes: Sequence[str]) -> str:
+    return f"{when}: {'; '.join(changes)}."
+
+
 def _not_compared(labels: Sequence[str], result: str) -> str:
     return f"Not compared: {join_names(labels)}, only in {result}."
 
@@ -289,6 +307,7 @@ _SCORE_CONDENSED, _SCORE_IF_IRRELEVANT = "{measure} without them", "{measure} if
 
 WORDS: Words = {
     "quote": "{text}",
+    "written": "Written to {file}.",
     # of timings
     "busy": "the machine was busy (load {load:.1f} on {cores} cores); rerun when it is idle",
     "few_samples": "too few samples for p95 ({samples}, {needed} needed); raise --rounds",
@@ -390,6 +409,13 @@ WORDS: Words = {
     "no_contender_ran": "no contender of the baseline ran",
     "no_scores": _no_scores,
     "not_compared": _not_compared,
+    # of the history
+    "no_results": "There is no result here yet: bakeoff run makes one.",
+    "history_results": _history_results,
+    "history_leader": "Latest result: {label} has the highest {measure}, {score:.3f}.",
+    "history_change": _history_change,
+    "history_tasks": "They cover {tasks} different tasks; scores from different tasks are not comparable.",
+    "changed_between": _changed_between,
     "index_not_compared": "the run was interrupted before the index was compared with exact search",
     "resumed": _resumed,
     "unpinned": _unpinned,

@@ -1,4 +1,4 @@
-"""What every check of production hands back: sentences for people, figures for programs, gauges for a monitor."""
+"""The outcome of a check: facts, figures for programs, gauges for a monitor."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any
 
 import msgspec
 
+from bakeoff.core.facts import Fact
+
 FORMAT = 2  # of the JSON that a check prints
 FINE, WORSE, UNREACHABLE = 0, 1, 3  # exit codes; 2 is bad input, as everywhere
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class Gauge(msgspec.Struct, frozen=True):
-    """One figure for a monitor; its name is put after `bakeoff_`."""
+    """A figure for a monitor. `bakeoff_` precedes its name."""
 
     name: str
     help: str
@@ -28,11 +30,11 @@ class Gauge(msgspec.Struct, frozen=True):
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of one command. `worse` is what cron and CI must hear of."""
+    """The outcome of one command. `worse` makes it exit with 1, for cron and CI."""
 
     command: str
     worse: bool
-    sentences: Sequence[str]
+    facts: Sequence[Fact]
     figures: Mapping[str, Any] = {}
     gauges: Sequence[Gauge] = ()
 
@@ -41,11 +43,11 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
         """0 fine, 1 changed or worse."""
         return WORSE if self.worse else FINE
 
-    def to_json(self) -> bytes:
-        """Everything but the gauges, which repeat figures. `text` may change."""
+    def to_json(self, text: Sequence[str]) -> bytes:
+        """Everything except gauges, which repeat figures. `text` has the facts in words."""
         content = {
             "format": FORMAT, "command": self.command, "worse": self.worse, **without_nan(self.figures),
-            "text": list(self.sentences),
+            "facts": without_nan(msgspec.to_builtins(self.facts)), "text": text,
         }  # fmt: skip
         return msgspec.json.format(msgspec.json.encode(content), indent=2)
 
@@ -58,12 +60,12 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unreachable(command: str) -> str:
-    """Metrics of a check that could not ask: the monitor hears of it instead of seeing old figures."""
+    """Metrics of a check whose service did not answer, so that the monitor does not keep old figures."""
     return openmetrics([Gauge("reached", "0 where the service could not be reached", 0.0, {"check": command})])
 
 
 def openmetrics(gauges: Sequence[Gauge]) -> str:
-    """All samples of one name together under its type and help, as the format asks."""
+    """Samples grouped by name, below their type and help, as the format requires."""
     families: dict[str, list[Gauge]] = {}
     for gauge in gauges:
         families.setdefault(gauge.name, []).append(gauge)
@@ -75,7 +77,7 @@ def openmetrics(gauges: Sequence[Gauge]) -> str:
 
 
 def without_nan(value: Any) -> Any:
-    """JSON has no NaN: what is not known is null."""
+    """Replace NaN and infinity, which JSON lacks, by null."""
     if isinstance(value, Mapping):
         return {key: without_nan(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bakeoff.core.facts import fact
 from bakeoff.extensions.production.search_log import Impression, LogColumns
 from bakeoff.extensions.production.traffic import (
     Clusters,
@@ -26,6 +27,7 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from tests.errors import refuses, says
+from tests.facts import arguments, ids, sentences
 
 
 def _arm(rng: np.random.Generator, users: int, lift: float = 0.0, sessions: float = 4.0) -> Clusters:
@@ -191,7 +193,8 @@ def test_two_users_an_arm_are_too_early_to_look(tmp_path: Path) -> None:
     """All 0 against all 1: of the six ways to put four users into two arms, two are as uneven, so 1/3 at best."""
     rows = [("", f"{arm}{at}", "s", arm, ["1"] if arm == "new" else []) for arm in ("old", "new") for at in range(2)]
     check = compare_arms(_log(tmp_path / "log.jsonl", rows), LogColumns(), control="old", treatment="new")
-    says(check.sentences[-1], "50 users")
+    assert check.facts[-1] == fact("production.too_few_users", needed=50)
+    says(sentences(check.facts)[-1])
     assert check.figures["p"] >= 1 / 3
     assert not check.worse
 
@@ -245,7 +248,7 @@ def test_sessions_are_put_in_order_and_users_of_both_arms_are_left_out(tmp_path:
     assert check.figures["users"] == [2, 2]
     assert check.figures["means"] == [0.5, 1.0]
     assert check.figures["users_in_both_arms"] == 1
-    says(" ".join(check.sentences), "1 users")
+    assert arguments(check.facts, "production.users_in_both_arms") == [{"users": 1}]
 
 
 def test_a_lopsided_split_is_worse_whatever_the_difference(tmp_path: Path) -> None:
@@ -253,7 +256,9 @@ def test_a_lopsided_split_is_worse_whatever_the_difference(tmp_path: Path) -> No
     log = _log(tmp_path / "log.jsonl", rows)
     check = compare_arms(log, LogColumns(), control="old", treatment="new")
     assert check.worse
-    says(check.sentences, "300", "200")
+    assert [arm["users"] for arm in arguments(check.facts, "production.arm")] == [300, 200]
+    assert "production.split_mismatch" in ids(check.facts)
+    says(sentences(check.facts))
     assert not compare_arms(log, LogColumns(), control="old", treatment="new", split=(3, 2)).worse
     looked = compare_arms(log, LogColumns(), control="old", treatment="new", planned=1000)
     assert looked.figures["split_p"] == split_p([300, 200], [1, 1])
@@ -290,6 +295,8 @@ def test_nobody_who_differs_is_said(tmp_path: Path) -> None:
     nothing: list[str] = []
     rows = [("", f"{arm}{at}", "s", arm, nothing) for arm in ("old", "new") for at in range(60)]
     log = _log(tmp_path / "log.jsonl", rows)
-    says(compare_arms(log, LogColumns(), control="old", treatment="new").sentences[-1])
+    once = compare_arms(log, LogColumns(), control="old", treatment="new")
+    assert ids(once.facts)[-1] == "production.no_difference_no_spread"
     looked = compare_arms(log, LogColumns(), control="old", treatment="new", planned=1000)
-    says(looked.sentences[-1])
+    assert ids(looked.facts)[-1] == "production.no_spread_yet"
+    says(sentences([once.facts[-1], looked.facts[-1]]))

@@ -1,4 +1,4 @@
-"""The contract of every check: sentences, JSON, OpenMetrics, and the four exit codes."""
+"""The contract of every check: facts, words, JSON, OpenMetrics, and the four exit codes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 from bakeoff.cli.shared_options import deliver
+from bakeoff.core.facts import fact
 from bakeoff.results.check import Check, Gauge, openmetrics
 from bakeoff_providers.errors import CallFailed, EmbeddingFailed, InputError, StoreError, Unavailable
 from hypothesis import given
@@ -41,12 +42,13 @@ def _delivered(outcome: Check | Exception, metrics: Path | None = None, *, as_js
 
 def test_fine_and_worse(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     figures = {"recall": 0.5, "unknown": float("nan")}
-    outcome = Check(command="probe", worse=True, sentences=["It lost half."], figures=figures)
+    outcome = Check(command="probe", worse=True, facts=[fact("quote", text="It lost half.")], figures=figures)
     assert _delivered(outcome, tmp_path / "metrics.prom", as_json=True) == 1
     printed = json.loads(capsys.readouterr().out)
     assert printed == {
         "command": "probe",
         "worse": True,
+        "facts": [{"id": "quote", "arguments": {"text": "It lost half."}}],
         "text": ["It lost half."],
         "format": 2,
         "recall": 0.5,
@@ -56,7 +58,7 @@ def test_fine_and_worse(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> N
     assert [(sample.name, sample.labels, sample.value) for sample in family.samples] == [
         ("bakeoff_worse", {"check": "probe"}, 1.0)
     ]
-    assert _delivered(Check(command="probe", worse=False, sentences=["Fine."])) == 0
+    assert _delivered(Check(command="probe", worse=False, facts=[fact("quote", text="Fine.")])) == 0
     assert capsys.readouterr().out == "Fine.\n"
 
 

@@ -13,6 +13,7 @@ from scipy import stats
 
 from tests.errors import refuses, says
 from tests.extensions.production.simulated_users import EXAMINED, clicks
+from tests.facts import arguments, sentences
 
 QUERIES = 20
 
@@ -125,7 +126,8 @@ def test_a_grade_that_another_is_as_possible_as_is_not_written(tmp_path: Path) -
     rows = [line.split(",") for line in (tmp_path / "judgments.csv").read_text(encoding="utf-8").splitlines()[1:]]
     assert [(row[1], row[2]) for row in rows] == [("b", "2")]
     assert check.figures["between_grades"] == 1
-    says(" ".join(check.sentences), "1")
+    assert arguments(check.facts, "production.click_grades")[0]["between"] == 1
+    says(sentences(check.facts)[1])
     assert judge_log(lists, tmp_path / "judgments.csv", model="ctr", sure=0.6).figures["judged"] == 2
 
 

@@ -13,7 +13,7 @@ import pytest
 from bakeoff.cli.main import app
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query, normalise
-from bakeoff.extensions.production.log_import import import_log, mask, personal
+from bakeoff.extensions.production.log_import import PERSONAL, import_log, mask, personal
 from bakeoff.extensions.production.log_replay import ask, overlap, rbo, replay
 from bakeoff.extensions.production.log_sample import (
     build_matrix,
@@ -35,6 +35,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from tests.errors import refuses, says
+from tests.facts import arguments, sentences
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -80,11 +81,12 @@ def test_import_counts_normalises_and_drops_what_is_personal(tmp_path: Path) -> 
     assert [json.loads(line)["query"] for line in written.splitlines()] == ["red shoes", "red shoes"]
     assert "ann" not in written
     assert "bob" not in written
-    assert check.figures["dropped"] == {"e-mail address": 1, "long number": 1}
-    said = " ".join(check.sentences)
-    says(said, "2 queries", "2 users")
-    assert "'xxxx xx xxx@xxxxxxx.xxx'" in said  # its shape, not its content
-    assert "From 2026-11-02 to 2026-11-03." in said
+    assert check.figures["dropped"] == dict.fromkeys(PERSONAL, 1)
+    says(sentences(check.facts))
+    assert arguments(check.facts, "production.log_rows") == [{"rows": 2, "users": 2, "queries": 1, "once": 0}]
+    assert arguments(check.facts, "production.log_days") == [{"first": "2026-11-02", "last": "2026-11-03"}]
+    examples = [dropped["example"] for dropped in arguments(check.facts, "production.log_dropped")]
+    assert "xxxx xx xxx@xxxxxxx.xxx" in examples  # its shape, not its content
     kept = import_log(log, NAMED, tmp_path / "all.jsonl", drop_personal=False, salt="salt")
     assert kept.figures["rows"] == 4
 
@@ -229,7 +231,8 @@ def test_a_list_that_ended_early_is_among_what_changed_most() -> None:
     old = {"short": Ranking(("a",), (0.0,)), "swapped": whole}
     check = replay(old, {"short": whole, "swapped": swapped}, [Query(id=q, text=q) for q in old], {})
     assert [changed["query"] for changed in check.figures["changed_most"]] == ["short", "swapped"]
-    says(check.sentences, "'short'", "0.10")
+    assert arguments(check.facts, "production.changed_most")[0]["overlap"] == pytest.approx(0.1)
+    says(sentences(check.facts), "'short'", "0.10")
 
 
 def test_lists_that_are_filled_up_alike_do_not_agree(tmp_path: Path) -> None:
@@ -261,9 +264,13 @@ def test_a_stratum_of_which_one_was_drawn_has_no_interval_and_says_whose_p_it_is
     alone = [query for query in sample if query.category == "head"]
     alone += [query for query in sample if query.category != "head"][:1]
     scores = {"x": np.linspace(0.2, 0.4, len(alone)), "y": np.linspace(0.3, 0.9, len(alone))}
-    said = " ".join(build_matrix(scores, alone, "ndcg@10").sentences)
-    assert "nan" not in said
-    says(said, "= 1")
+    check = build_matrix(scores, alone, "ndcg@10")
+    assert [(mean["low"], mean["high"]) for mean in arguments(check.facts, "production.weighted_mean")] == [
+        (None, None)
+    ] * 2
+    (pair,) = arguments(check.facts, "production.weighted_pair")
+    assert (pair["p_holm"], pair["significant"]) == (1.0, False)
+    assert "nan" not in " ".join(sentences(check.facts))
 
 
 def test_gmap_is_shown_as_a_score() -> None:
@@ -272,8 +279,10 @@ def test_gmap_is_shown_as_a_score() -> None:
     check = build_matrix({"x": np.log([0.5, 1.0]), "y": np.log([1.0, 1.0])}, sample, "gm_map")
     assert check.figures["rows"]["x"]["mean"] == pytest.approx(0.5**0.75)
     assert check.gauges[1].value == pytest.approx(0.5**0.75)
-    says(check.sentences, f"{0.5**0.75:.4f}", "0.5946", f"{0.5**0.5:.4f}")
-    says(check.sentences[-1])
+    shown = arguments(check.facts, "production.weighted_mean")[1]
+    assert (shown["mean"], shown["unweighted"]) == pytest.approx((0.5**0.75, 0.5**0.5))
+    assert arguments(check.facts, "production.weighted_pair")[0]["logarithms"]
+    says(sentences(check.facts)[-1])
 
 
 LINEUP = """

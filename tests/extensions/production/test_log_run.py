@@ -167,7 +167,7 @@ def test_corrected_scores_say_that_drawn_queries_count_alike(tmp_path: Path) -> 
 
 def test_every_head_says_what_the_means_are_over(result: tuple[Path, Result]) -> None:
     folder, _ = result
-    assert "weighted by traffic" in CliRunner().invoke(app, ["show", str(folder)]).output
+    says(CliRunner().invoke(app, ["show", str(folder)]).output, "traffic")
     shown = CliRunner().invoke(app, ["show", str(folder), "--full"]).output
     assert WEIGHTED in " ".join(shown.split())
     assert WEIGHTED in (folder / "matrix.md").read_text(encoding="utf-8").splitlines()[0]

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from bakeoff.cli.main import app
 from bakeoff.core.arrays import Values
+from bakeoff.core.facts import Argument, fact
 from bakeoff.core.task import Document, Drawn, Query, Task
 from bakeoff.embedding.chunking import document_chunks
 from bakeoff.embedding.unit import unit
 from bakeoff.evaluation.measures import Measure
-from bakeoff.extensions.production.migrate import Cost, Side, Way, plan, procrustes, sides, ways
+from bakeoff.extensions.production.migrate import MigrationCost, Side, Way, plan, procrustes, sides, ways
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.settings import Settings
 from bakeoff.search.index import Index
@@ -26,6 +27,7 @@ from scipy.stats import ortho_group, ttest_1samp
 from typer.testing import CliRunner
 
 from tests.errors import says
+from tests.facts import arguments, ids, sentences
 from tests.providers.real_weights import require
 
 N, Q, D = 1400, 80, 32
@@ -85,11 +87,12 @@ def test_a_new_model_that_is_only_turned_is_reached_by_the_map() -> None:
     assert min(parts) > 2 * min(mixed)  # every document is found by the model that embedded it
     check = plan(list(found.values()), ("old", "new"), NDCG, N)
     assert not check.worse
-    assert "Do not switch to new" in check.sentences[-1]
+    assert arguments(check.facts, "production.switch_unproven") == [{"new": "new"}]
+    assert "production.switch" not in ids(check.facts)
 
 
 @pytest.mark.slow
-def test_a_better_model_is_advised_and_its_map_is_not() -> None:
+def test_a_better_model_is_advised_and_its_map_helps_meanwhile() -> None:
     world = World()
     old, new = world.model("old", 0.9, np.eye(D)), world.model("new", 0.1, ortho_group.rvs(D, random_state=2))
     found = world.ways(old, new)
@@ -98,10 +101,13 @@ def test_a_better_model_is_advised_and_its_map_is_not() -> None:
     assert means["mapped 1200"] >= means["mapped 200"] - 0.02
     assert means["mapped 1200"] < means["new"]
     check = plan(list(found.values()), ("old", "new"), NDCG, N)
-    says(check.sentences[-3:])
+    (interim,) = arguments(check.facts, "production.map")
+    assert interim["gain"] == pytest.approx(max(means[key] for key in means if "mapped" in key) - means["old"])
+    assert interim["worth"]
+    says(sentences(check.facts)[-3:])
     back = plan(list(world.ways(new, old).values()), ("new", "old"), NDCG, N)
     assert back.worse
-    says(back.sentences[-1])
+    assert back.facts[-1] == fact("production.switch_worse", new="old")
 
 
 def test_the_switch_is_the_one_question_and_pays_for_no_other() -> None:
@@ -114,20 +120,27 @@ def test_the_switch_is_the_one_question_and_pays_for_no_other() -> None:
     new = old + np.where(np.arange(40) < 9, 0.3, 0.0)
     keys = [f"mixed {share}% {asked}" for share in (10, 25, 50, 75) for asked in ("old", "new")]
     keys += [*(f"parts {share}%" for share in (10, 25, 50, 75)), "mapped 200", "mapped 600", "mapped 1200", "both"]
-    rest = [Way(key, key, old + rng.normal(0, 0.05, 40), Cost()) for key in keys]
-    found = [Way("old", "as it is", old, Cost()), Way("new", "switched", new, Cost()), *rest]
+    rest = [_way(key, old + rng.normal(0, 0.05, 40)) for key in keys]
+    found = [_way("old", old), _way("new", new), *rest]
     check = plan(found, ("old", "new"), NDCG, N)
     p = ttest_1samp(np.append(new - old, -old.mean()), 0).pvalue
     assert check.figures["ways"]["new"]["against_old"]["p_holm"] == pytest.approx(p)
-    assert any(sentence.startswith("Change to new") for sentence in check.sentences)
+    assert arguments(check.facts, "production.switch") == [{"new": "new"}]
     side = [check.figures["ways"][key]["against_old"] for key in keys]
     least = min(side, key=lambda pair: pair["p"])
     assert least["p_holm"] == pytest.approx(min(1.0, least["p"] * len(keys)))
 
 
+def _way(key: str, scores: Values) -> Way:
+    abouts: dict[str, dict[str, Argument]] = {
+        "mixed": {"share": 0.1, "queries": "old"}, "parts": {"share": 0.1}, "mapped": {"pairs": 200},
+    }  # fmt: skip
+    kind = key.split()[0]
+    return Way(key, {"way": kind, **abouts.get(kind, {})}, scores, MigrationCost())
+
+
 def _ways(old: Values, new: Values) -> list[Way]:
-    rest = [Way(key, key, old, Cost()) for key in ("parts 10%", "mapped 200", "both")]
-    return [Way("old", "as it is", old, Cost()), Way("new", "switched", new, Cost()), *rest]
+    return [_way("old", old), _way("new", new), *(_way(key, old) for key in ("parts 10%", "mapped 200", "both"))]
 
 
 def test_traffic_turns_the_advice() -> None:
@@ -137,20 +150,23 @@ def test_traffic_turns_the_advice() -> None:
     found = _ways(np.full(60, 0.5), 0.5 + gains)
     plain = plan(found, ("old", "new"), NDCG, N)
     assert plain.figures["ways"]["new"]["against_old"]["difference"] == pytest.approx(0.095)
-    assert any(sentence.startswith("Change to new") for sentence in plain.sentences)
+    assert arguments(plain.facts, "production.switch") == [{"new": "new"}]
     asked = plan(found, ("old", "new"), NDCG, N, averaging_of(drawn))
     assert asked.figures["ways"]["new"]["against_old"]["difference"] == pytest.approx(-0.17)
     assert asked.figures["ways"]["new"]["mean"] == pytest.approx(0.33)
     assert asked.worse
-    says(asked.sentences[0], "NDCG@10")
-    says(asked.sentences[-1])
+    (head,) = arguments(asked.facts, "production.migration")
+    assert (head["measure"], head["weighted"]) == ("NDCG@10", True)
+    assert asked.facts[-1] == fact("production.switch_worse", new="new")
 
 
 def test_one_query_has_a_difference_and_no_interval() -> None:
     check = plan(_ways(np.array([0.2]), np.array([0.7])), ("old", "new"), NDCG, N)
-    assert "switched: 0.7000 (+0.5000, p = 1)." in check.sentences
+    switched = arguments(check.facts, "production.way")[1]
+    assert (switched["mean"], switched["difference"], switched["p"]) == pytest.approx((0.7, 0.5, 1.0))
     assert check.figures["ways"]["new"]["against_old"]["low"] is None
-    assert "Do not switch to new" in check.sentences[-1]
+    assert check.facts[-1] == fact("production.switch_unproven", new="new")
+    says(sentences(check.facts)[2], "0.7000", "+0.5000")
 
 
 def test_ways_that_score_alike_in_logarithms_are_shown_as_figures() -> None:
@@ -159,9 +175,11 @@ def test_ways_that_score_alike_in_logarithms_are_shown_as_figures() -> None:
     old = np.log(rng.choice([0.25, 1.0], 30))
     old += np.log(0.5) - old.mean()
     check = plan(_ways(old, old + np.log(2)), ("old", "new"), Measure.parse("gm_map"), N)
-    says(check.sentences[1], "0.5000")
-    says(check.sentences[2], "1.0000", "+0.6931")  # alike on all: no interval
-    says(check.sentences[3], "10%", "0.5000", "+0.0000")
+    before, after, *rest = arguments(check.facts, "production.way")
+    assert before["mean"] == pytest.approx(0.5)
+    assert (after["mean"], after["difference"]) == pytest.approx((1.0, np.log(2)))
+    assert (after["low"], after["logarithms"]) == (None, True)  # alike on all: no interval
+    assert (rest[0]["way"], rest[0]["difference"]) == ("parts", 0.0)
     assert check.figures["ways"]["new"]["mean"] == pytest.approx(1.0)
 
 
@@ -171,7 +189,9 @@ def test_other_dimensions_share_no_index_but_can_be_mapped() -> None:
     found = world.ways(world.model("old", 0.9, np.eye(D)), narrow)
     assert not any(key.startswith("mixed") for key in found)
     assert "mapped 600" in found
-    says(plan(list(found.values()), ("old", "new"), NDCG, N).sentences[-3:])
+    check = plan(list(found.values()), ("old", "new"), NDCG, N)
+    assert "production.dimensions_differ" in ids(check.facts)
+    says(sentences(check.facts)[-3:])
 
 
 def test_costs_by_hand() -> None:
@@ -242,7 +262,9 @@ def test_a_way_that_is_shown_to_be_better_is_named_where_the_new_model_alone_is_
     old = np.full(40, 0.5)
     new = old + np.where(np.arange(40) % 2, 0.1, -0.1)
     ways_found = _ways(old, new)
-    ways_found[-1] = Way("both", "both indexes", old + 0.2 * (np.arange(40) < 20), Cost())
-    said = plan(ways_found, ("old", "new"), NDCG, N).sentences
-    assert any("both indexes (+0.1000" in sentence for sentence in said[-2:])
-    assert said[-1].startswith("Do not switch to new alone")
+    ways_found[-1] = _way("both", old + 0.2 * (np.arange(40) < 20))
+    check = plan(ways_found, ("old", "new"), NDCG, N)
+    (better,) = arguments(check.facts, "production.better_way")
+    assert (better["way"], better["difference"]) == ("both", pytest.approx(0.1))
+    assert "production.switch_unproven" in ids(check.facts)
+    says(sentences(check.facts)[-2:])

@@ -36,7 +36,7 @@ def main(path: Path, address: str) -> None:
     assert folder
     assert all_vectors(path.parent / "here") == all_vectors(folder)
     writers = {file.stem.partition("-")[0] for file in folder.glob("*/*.manifest")}
-    print(f"same bits, written by {len(writers - {str(os.getpid())})} other processes")
+    print(f"same bits, {len(writers - {str(os.getpid())})} other writers")
 
 
 if __name__ == "__main__":

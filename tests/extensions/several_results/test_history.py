@@ -13,13 +13,16 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from bakeoff.core.facts import Fact
 from bakeoff.core.files import write_json
 from bakeoff.extensions.several_results import history
-from bakeoff.extensions.several_results.history import Entry, changes, points, sentences
+from bakeoff.extensions.several_results.history import Entry, changes, facts, points
 from bakeoff.extensions.several_results.site import HOST, Site, entries
+from bakeoff.report.words import words
 from bakeoff.results.schema import SUMMARY, Summary, read_summary
 from msgspec.structs import replace
 
+from tests.facts import arguments
 from tests.reporting import SCRIPT, wikipedia_result
 from tests.terminal import bakeoff
 
@@ -67,22 +70,28 @@ def test_a_line_ends_where_the_figures_cannot_be_compared(results: Path) -> None
     assert [point["changed"] for point in found if point["model"] == "fake+faiss"] == [False, True, False]
 
 
-def test_sentences_say_what_cannot_be_compared(results: Path) -> None:
-    told = sentences(history.ordered(entries(results)))
-    assert told[0] == "3 results, from 2026-03-01 to 2026-03-05."
-    assert "2 different tasks" in told[-1]
+def test_results_of_different_tasks_are_not_comparable(results: Path) -> None:
+    known = facts(history.ordered(entries(results)))
+    first, last = "2026-03-01T10:15:00+00:00", "2026-03-05T10:15:00+00:00"
+    assert arguments(known, "history_results") == [{"count": 3, "first": first, "last": last}]
+    assert arguments(known, "history_tasks") == [{"tasks": 2}]
 
 
 def test_results_of_one_day_are_told_apart_by_the_hour(results: Path) -> None:
     first = summaries(results)[0]
 
-    def told(*times: str) -> list[str]:
+    def known(*times: str) -> list[Fact]:
         dated = [replace(first, started=f"2026-03-01T{time}+00:00") for time in times]
-        return sentences([Entry(name=each.started, link="", summary=each) for each in dated])
+        return facts([Entry(name=each.started, link="", summary=each) for each in dated])
 
-    assert told("10:15:00", "10:15:30", "12:00:00")[0] == "3 results, of 2026-03-01, from 10:15:00 to 12:00:00."
-    assert told("10:15:00", "12:00:00")[-1] == "Since 10:15:00, the last result on the same task, it did not move."
-    assert told("10:15:00")[0] == "1 result, of 2026-03-01, 10:15:00."
+    several = words(known("10:15:00", "10:15:30", "12:00:00")[0])
+    assert several.count("2026-03-01") == 1
+    assert "10:15:00" in several
+    assert "12:00:00" in several
+    (change,) = arguments(known("10:15:00", "12:00:00"), "history_change")
+    assert change["change"] == 0
+    assert "10:15:00" in words(known("10:15:00", "12:00:00")[-1])
+    assert "10:15:00" in words(known("10:15:00")[0])
 
 
 def test_a_folder_of_results_has_a_history_even_of_one(results: Path, tmp_path: Path) -> None:
@@ -92,7 +101,7 @@ def test_a_folder_of_results_has_a_history_even_of_one(results: Path, tmp_path: 
     done = bakeoff("report", "results", "--no-pictures", cwd=tmp_path)
     assert done.stdout == "Written to history.html\n", done.stderr
     assert page.read_text() == "as it was"
-    assert "1 result, of 2026-03-01, 10:15:00." in (tmp_path / "history.html").read_text()
+    assert "of 2026-03-01, 10:15:00." in (tmp_path / "history.html").read_text()
 
 
 def test_a_second_result_on_the_same_task_says_how_it_moved(results: Path) -> None:
@@ -101,7 +110,9 @@ def test_a_second_result_on_the_same_task_says_how_it_moved(results: Path) -> No
     moved = msgspec.structs.replace(best.measures["ndcg@10"], mean=best.measures["ndcg@10"].mean + 0.05)
     best.measures["ndcg@10"] = moved
     pair = [Entry(name=name, link="", summary=each) for name, each in (("a", first), ("b", second))]
-    assert "Since 2026-03-01, the last result on the same task, it moved by +0.050." in sentences(pair)
+    (change,) = arguments(facts(pair), "history_change")
+    assert change["then"].startswith("2026-03-01")
+    assert change["change"] == pytest.approx(0.05)
 
 
 def test_one_page_for_several_results(results: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import psutil
 import pytest
+from bakeoff.core.facts import fact
 from bakeoff.core.filters import Condition
 from bakeoff.extensions.storelab import cold
 from bakeoff.extensions.storelab.churn import ExpectedContents, ReadWriteLock, Write, churn, plan_writes
@@ -30,6 +31,7 @@ from hypothesis import strategies as st
 
 from tests.errors import refuses, says
 from tests.examples import examples
+from tests.facts import sentences
 
 REAL = ("faiss", "chroma", "lancedb", "qdrant")
 AXES: Vectors = np.array([[1, 0], [0.8, 0.6], [0, 1], [-1, 0]], dtype=np.float32)
@@ -106,7 +108,7 @@ def test_a_write_has_the_store_alone_and_searches_share_it() -> None:
     lock, inside, seen = ReadWriteLock(needed=True), threading.Barrier(2), []
 
     def read() -> None:
-        with lock.reading():
+        with lock.hold_for_reading():
             inside.wait(timeout=30)  # passes only if both are in at the same time
             seen.append("read")
 
@@ -115,8 +117,8 @@ def test_a_write_has_the_store_alone_and_searches_share_it() -> None:
         reader.start()
     for reader in readers:
         reader.join()
-    with lock.writing():
-        late = threading.Thread(target=lambda: lock.reading().__enter__() or seen.append("late"))  # type: ignore[func-returns-value]
+    with lock.hold_for_writing():
+        late = threading.Thread(target=lambda: lock.hold_for_reading().__enter__() or seen.append("late"))  # type: ignore[func-returns-value]
         late.start()
         late.join(timeout=0.05)
         assert late.is_alive()
@@ -176,9 +178,9 @@ def test_files_are_dropped_from_memory(tmp_path: Path) -> None:
     assert cold.resident_share([file]) == 1
     assert cold.evict(files)
     assert cold.resident_share([file]) == 0
-    says(cold.drop_from_memory(files), "2 files", "0 %")
-    says(cold.drop_from_memory([file]), "1 file", "0 %")
-    says(cold.drop_from_memory([]))
+    assert cold.drop_from_memory(files) == fact("storelab.evicted", files=2, resident_share=0.0)
+    assert cold.drop_from_memory([]) == fact("storelab.files_of_a_server")
+    says(sentences([cold.drop_from_memory([file]), cold.drop_from_memory([])]))
 
 
 @pytest.mark.parametrize("name", REAL)

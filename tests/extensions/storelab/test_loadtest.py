@@ -13,24 +13,26 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from bakeoff.core.facts import fact
 from bakeoff.core.figures import Percentiles
 from bakeoff.extensions.storelab import loadtest as module
 from bakeoff.extensions.storelab.client_loops import (
+    DROP_AFTER,
     ClientSamples,
-    closed,
-    closed_during,
-    open_,
     percentiles_of,
     pool_times,
+    run_closed_loop,
+    run_closed_loop_during,
+    run_open_loop,
 )
 from bakeoff.extensions.storelab.loadtest import (
     LoadLevel,
     NullStore,
     knee,
     level_of,
+    load_facts,
     loadtest,
     loadtest_store,
-    sentences,
 )
 from bakeoff.extensions.storelab.sweep import StoreGrid, sweep
 from bakeoff.extensions.storelab.tables import loadtest_sheet, markdown, sweep_sheet, terminal
@@ -39,6 +41,7 @@ from bakeoff_providers.errors import InputError
 from rich.console import Console
 
 from tests.errors import refuses, says
+from tests.facts import arguments, sentences
 
 
 def test_percentiles_come_from_all_samples_together() -> None:
@@ -63,7 +66,7 @@ def test_closed_loop_asks_every_request_once_and_counts_errors() -> None:
         if request % 3 == 0:
             raise OSError("gone")
 
-    answers, seconds = closed(search, 3, 0.1)
+    answers, seconds = run_closed_loop(search, 3, 0.1)
     found = level_of("closed", 3, answers, seconds)
     assert len(set(asked)) == len(asked)
     assert found.errors == {"OSError": sum(request % 3 == 0 for request in asked)}
@@ -81,14 +84,14 @@ def test_clients_really_ask_at_the_same_time() -> None:
             together.wait(timeout=30)
         time.sleep(0.001)
 
-    answers, _ = closed(search, 4, 0.05)
+    answers, _ = run_closed_loop(search, 4, 0.05)
     assert not any(level.errors for level in answers)
     assert all(client.times for client in answers)
 
 
 def test_open_loop_counts_from_the_intended_start() -> None:
     """One client needs 20 ms a request and gets one every 5 ms: the last waits for all before it."""
-    answers, _ = open_(lambda _request: time.sleep(0.02), 200, 1, 0.3, drop_after=60)
+    answers, _ = run_open_loop(lambda _request: time.sleep(0.02), 200, 1, 0.3, drop_after=60)
     times = answers[0].times
     assert times.total() > 20
     assert answers[0].dropped == 0
@@ -97,7 +100,7 @@ def test_open_loop_counts_from_the_intended_start() -> None:
 
 
 def test_open_loop_drops_what_is_too_far_behind() -> None:
-    answers, _ = open_(lambda _request: time.sleep(0.05), 200, 1, 0.3, drop_after=0.1)
+    answers, _ = run_open_loop(lambda _request: time.sleep(0.05), 200, 1, 0.3, drop_after=0.1)
     sent = answers[0].times.total()
     due = np.cumsum(np.random.default_rng(42).exponential(1 / 200, size=130))
     assert answers[0].dropped > 0
@@ -136,7 +139,7 @@ def test_memory_does_not_grow_with_the_number_of_answers() -> None:
 
     tracemalloc.start()
     try:
-        closed_during(search, 1, look)
+        run_closed_loop_during(search, 1, look)
     finally:
         tracemalloc.stop()
     assert held[1] - held[0] < 1_000_000
@@ -154,8 +157,12 @@ def test_the_knee_by_hand() -> None:
     best = knee(levels)
     assert best is not None
     assert best.clients == 2
-    says("\n".join(sentences(levels)), "2 clients", "198", "p95", "1.10 ms", "260", "4 clients")
-    says("\n".join(sentences(levels[:2])), "2 clients", "198", "p95", "1.10 ms", "--clients")
+    (found,) = arguments(load_facts(levels), "storelab.knee")
+    assert (found["clients"], found["per_second"], found["p95_ms"], found["last"]) == (2, 198, 1.1, False)
+    assert (found["most_per_second"], found["most_clients"]) == (260, 4)
+    says(sentences(load_facts(levels)))
+    assert arguments(load_facts(levels[:2]), "storelab.knee")[0]["last"]
+    says(sentences(load_facts(levels[:2])), "--clients")
 
 
 def test_times_of_a_busy_machine_are_marked() -> None:
@@ -178,12 +185,16 @@ def test_times_of_a_busy_machine_are_marked() -> None:
 
 
 def test_limits_delays_and_errors_are_reported() -> None:
-    text = " ".join(
-        sentences([_level(1, 90, 1.0, limited=True, client_limit=100.0, errors={"X": 2}, late=3, dropped=4, rate=50.0)])
+    found = load_facts(
+        [_level(1, 90, 1.0, limited=True, client_limit=100.0, errors={"X": 2}, late=3, dropped=4, rate=50.0)]
     )
-    says(text, "50", "100")
-    says(text, "3 requests")
-    assert "errors: 2 × X" in text
+    load = {"clients": 1, "rate": 50.0}
+    assert found[1:] == [
+        fact("storelab.client_limit", **load, per_second=100.0),
+        fact("storelab.late", **load, late=3, dropped=4, dropped_after_s=DROP_AFTER),
+        fact("storelab.errors", **load, kinds=["X"], counts=[2]),
+    ]
+    says(sentences(found))
 
 
 def test_a_store_that_does_nothing_reaches_the_clients_limit(monkeypatch: pytest.MonkeyPatch) -> None:

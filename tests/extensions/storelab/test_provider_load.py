@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from bakeoff.calls.budget import Budget
 from bakeoff.calls.retry import RetryPolicy
+from bakeoff.core.facts import fact
 from bakeoff.core.figures import Percentiles
 from bakeoff.extensions.storelab.provider_load import (
     ProviderLevel,
@@ -15,7 +16,7 @@ from bakeoff.extensions.storelab.provider_load import (
     estimate,
     knee,
     load_provider,
-    sentences,
+    provider_facts,
     settings_of,
 )
 from bakeoff.extensions.storelab.provider_table import provider_sheet
@@ -25,6 +26,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.openai import OpenAI
 
 from tests.errors import refuses, says
+from tests.facts import arguments, sentences
 from tests.wire import PROXIES, Fault, WireServer
 
 QUICK = RetryPolicy(attempts=60, first_wait=0.001, longest_wait=0.02)
@@ -83,7 +85,9 @@ def test_a_rate_limit_shows_as_429s_that_are_counted_and_sent_again(wire: WireSe
     assert crowded.too_many == crowded.retries
     assert (crowded.requests, crowded.stopped, crowded.errors) == (12, None, {})
     assert len(wire.embeddings()) == 1 + 12 + 12 + crowded.too_many
-    assert any(f"{crowded.too_many} requests " in sentence for sentence in load.sentences)
+    (limited,) = arguments(load.facts, "storelab.rate_limited")
+    assert (limited["requests"], limited["clients"]) == (crowded.too_many, 4)
+    assert str(crowded.too_many) in sentences(load.facts)[-1]
     assert load.spent_usd is None
     assert load.projections[0].usd is None
 
@@ -111,7 +115,8 @@ def test_the_cost_is_known_before_and_the_budget_holds(wire: WireServer) -> None
     sent = sum(-(-len(text) // 4) for request in wire.embeddings() for text in request.texts)
     assert sent * 1000 / 1e6 <= 0.1
     assert len(load.levels) == 1
-    says(load.sentences, "1 settings")
+    assert load.facts[-1] == fact("storelab.settings_not_tried", settings=1)
+    says(sentences(load.facts)[-1])
 
 
 def _level(batch: int, clients: int, texts_per_second: float, p50: float, p95: float | None = None) -> ProviderLevel:
@@ -128,7 +133,9 @@ def test_the_knee_by_hand() -> None:
     assert best is not None
     assert best.setting == Setting(16, 2, 20)
     assert knee(levels, 300) is None
-    says("\n".join(sentences(levels, [best], 4)), "20 words", "16", "2 requests", "190 texts")
+    (found,) = provider_facts(levels, [best], 4)
+    assert found == fact("storelab.provider_knee", batch=16, clients=2, words=20, texts_per_second=190)
+    says(sentences([found]))
     with_p95 = [_level(16, 1, 100, 20, 20), _level(16, 2, 190, 21, 80)]
     best = knee(with_p95, 20)
     assert best is not None

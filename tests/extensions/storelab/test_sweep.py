@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
+from bakeoff.core.facts import fact
 from bakeoff.core.figures import Percentiles
 from bakeoff.extensions.storelab.page import page, sweep_charts
-from bakeoff.extensions.storelab.sweep import StoreGrid, SweepPoint, mark_fronts, sentences, sweep
+from bakeoff.extensions.storelab.sweep import StoreGrid, Sweep, SweepPoint, mark_fronts, sweep, sweep_facts
 from bakeoff.extensions.storelab.tables import markdown, sweep_sheet
 from bakeoff.extensions.storelab.vector_sample import VectorSample, synthetic
+from bakeoff.extensions.storelab.words import text_of
 from bakeoff.report.charts import pictures
 from bakeoff.search.stores import STORES
 from bakeoff_providers.errors import InputError
@@ -19,6 +22,7 @@ from hypothesis import strategies as st
 
 from tests.errors import refuses, says
 from tests.examples import examples
+from tests.facts import arguments, sentences
 
 
 @pytest.fixture(scope="module")
@@ -50,20 +54,24 @@ def test_fronts_by_hand() -> None:
 def test_sentences_by_hand() -> None:
     points = [_point(0.95, 1.0, 7, 16), _point(0.992, 2.0, 7, 64), _point(0.999, 1.5, 7, 128)]
     points += [_point(0.5, 0.1, 3, 16, "lossy")]
-    says(
-        "\n".join(sentences(points, 0.99, 10)),
-        "ef = 64",
-        "0.99",
-        "recall@10",
-        "0.9920",
-        "2.000 ms",
-        "0.5000",
-        "ef = 16",
-        "ef = 128",
-        "1.500 ms",
-        "0.0",
-        "MB",
-    )
+    found = sweep_facts(points, 0.99, 10)
+    settings_found = [(one["setting"], one["reached"], one["recall"]) for one in arguments(found, "storelab.setting")]
+    assert settings_found == [("ef = 64", True, 0.992), ("ef = 16", False, 0.5)]
+    assert [(one["setting"], one["p50_ms"]) for one in arguments(found, "storelab.fastest")] == [("ef = 128", 1.5)]
+    assert [one["bytes"] for one in arguments(found, "storelab.smallest")] == [7]
+    says(sentences(found))
+
+
+def test_a_file_of_the_first_format_is_read(sample: VectorSample) -> None:
+    found = sweep(sample, [StoreGrid("faiss", {"index": "Flat"})], rounds=1)
+    content = msgspec.to_builtins(found)
+    del content["format"], content["facts"]
+    content |= {"sentences": ["The fastest is faiss Flat."], "warnings": ["scanty"]}
+    read = msgspec.convert(content, Sweep)
+    assert read.format == 1
+    assert read.points == found.points
+    assert sweep_sheet(read).sentences == sweep_sheet(found).sentences
+    assert "scanty" in sweep_sheet(read).remarks
 
 
 @pytest.mark.parametrize(
@@ -102,7 +110,9 @@ def test_more_probes_find_more_and_what_is_dominated_is_not_tried(sample: Vector
     assert found.pruned == 2
     assert found.points[0].recall < found.points[1].recall == 1
     assert found.points[1].latency.n == 60
-    says(found.sentences[0], "IVF32", "nprobe = 32", "recall@10", "1.0000")
+    (best,) = arguments(found.facts, "storelab.setting")
+    assert (best["setting"], best["reached"], best["recall"]) == ("nprobe = 32", True, 1.0)
+    says(sentences(found.facts)[0], "IVF32", "nprobe = 32", "recall@10", "1.0000")
 
 
 def test_the_stores_own_grid_is_walked_and_what_cannot_be_built_says_why(sample: VectorSample) -> None:
@@ -112,7 +122,8 @@ def test_the_stores_own_grid_is_walked_and_what_cannot_be_built_says_why(sample:
     assert all(point.recall == 1 for point in exact)
     assert {"faiss HNSW16", "faiss HNSW32", "faiss SQ8"} <= {point.label for point in found.points}
     says(found.not_run["faiss IVF64,PQ4x8"], "'IVF64,PQ4x8'")
-    says(found.warnings[0], "--synthetic", "--vectors")
+    assert found.warnings == [fact("storelab.few_documents", documents=200)]
+    says(text_of(found.warnings[0]), "--synthetic", "--vectors")
 
 
 def test_several_parameters_are_walked_together(sample: VectorSample) -> None:

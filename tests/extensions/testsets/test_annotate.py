@@ -95,9 +95,9 @@ def test_grades_can_be_changed_and_notes_taken_back(server: Server, tmp_path: Pa
         ask(server, "grade", grade("q1", "1", value, note))
     assert saved(tmp_path)["grades"] == {"q1": {"1": 1}}
     assert saved(tmp_path)["notes"] == {}
-    ask(server, "grade", grade("q2", "1", None, "come back to this"))
+    ask(server, "grade", grade("q2", "1", None, "revisit"))
     assert saved(tmp_path)["grades"] == {"q1": {"1": 1}}
-    assert saved(tmp_path)["notes"] == {"q2": {"1": "come back to this"}}
+    assert saved(tmp_path)["notes"] == {"q2": {"1": "revisit"}}
 
 
 def test_what_is_skipped_comes_again_at_the_end(server: Server) -> None:
@@ -171,7 +171,7 @@ def test_it_is_blind_to_contenders_and_to_others(tmp_path: Path) -> None:
     folder = open_task(tmp_path)
     session = GradingSession(folder, "ada", folder.pool())
     assert set(session.pairs) == {("q1", "1"), ("q1", "2"), ("q2", "3")}
-    shown = json.dumps([session.shown(at) for at in range(3)]) + Server(session).page("n")
+    shown = json.dumps([session.describe_pair(at) for at in range(3)]) + Server(session).page("n")
     for secret in ("bob", "bm25", "minilm", "faiss"):
         assert secret not in shown
 

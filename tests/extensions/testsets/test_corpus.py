@@ -268,7 +268,7 @@ def locked(content: bytes) -> bytes:
 
 
 def test_a_plain_title_needs_a_blank_line() -> None:
-    assert read_text("Heading\n\nBody text.\nMore.")[:2] == ("Heading", "Body text.\nMore.")
+    assert read_text("Heading\n\nBody.\nMore.")[:2] == ("Heading", "Body.\nMore.")
     assert read_text("One line\nand another\nand one more")[0] == ""
 
 

@@ -16,9 +16,9 @@ from bakeoff.extensions.testsets.ask import make_asker
 from bakeoff.extensions.testsets.chat_maker import ChatMaker
 from bakeoff.extensions.testsets.generate import (
     DEFAULT_CATEGORIES,
-    Draft,
     GenerationRequest,
     Maker,
+    QueryDraft,
     check_categories,
     generate,
     query_file,
@@ -54,10 +54,10 @@ ARTICLES = [
 class Scripted(Maker):
     """A maker that proposes what a test says."""
 
-    def __init__(self, *drafts: Draft) -> None:
+    def __init__(self, *drafts: QueryDraft) -> None:
         self._drafts = drafts
 
-    def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Draft]:
+    def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[QueryDraft]:
         yield from (draft for draft in self._drafts if draft.category == category)
 
 
@@ -69,7 +69,8 @@ class TestTheFilter:
     def test_words_of_the_source_beyond_the_limit(self) -> None:
         # content words: copper, mine, town → all in the source; riches, ground → none; copper, riches → half
         drafts = [
-            Draft(text, "x", (1,)) for text in ("the copper mines of a town", "riches from the ground", "copper riches")
+            QueryDraft(text, "x", (1,))
+            for text in ("the copper mines of a town", "riches from the ground", "copper riches")
         ]
         generated = generate(ARTICLES, Scripted(*drafts), request(3), most_overlap=0.4)
         assert [draft.text for draft in generated.queries] == ["riches from the ground"]
@@ -79,7 +80,7 @@ class TestTheFilter:
 
     def test_near_duplicates_also_of_queries_that_are_there(self) -> None:
         drafts = [
-            Draft(text, "x", (1,))
+            QueryDraft(text, "x", (1,))
             for text in ("riches below ground", "Riches, below ground!", "old roads", "deep riches")
         ]
         generated = generate(ARTICLES, Scripted(*drafts), request(4), existing=["old roads?"])
@@ -91,10 +92,12 @@ class TestTheFilter:
         asked = []
 
         class Counting(Maker):
-            def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Draft]:
+            def drafts(
+                self, articles: Sequence[Article], category: str, request: GenerationRequest
+            ) -> Iterator[QueryDraft]:
                 for word in ("alpha", "beta", "gamma"):
                     asked.append(word)
-                    yield Draft(word, category, (1,))
+                    yield QueryDraft(word, category, (1,))
 
         generate(ARTICLES, Counting(), request(2))
         assert asked == ["alpha", "beta"]
@@ -111,7 +114,7 @@ class TestTemplates:
         ]
         assert max(generated.overlaps) <= 0.5
         assert generate(self.POOL[::-1], TemplateMaker(), asked).queries == [
-            Draft(draft.text, draft.category, draft.sources[::-1]) for draft in generated.queries
+            QueryDraft(draft.text, draft.category, draft.sources[::-1]) for draft in generated.queries
         ]
         other = generate(self.POOL, TemplateMaker(), GenerationRequest(DEFAULT_CATEGORIES, 4, seed=1))
         assert other.queries != generated.queries
@@ -213,11 +216,11 @@ def test_a_line_up_brings_its_own_categories(tmp_path: Path) -> None:
 
 
 def test_ids_go_on_and_nothing_that_was_there_changes() -> None:
-    generated = generate(ARTICLES, Scripted(Draft("one", "x", (1,)), Draft("two", "x", (2, 1))), request(2))
+    generated = generate(ARTICLES, Scripted(QueryDraft("one", "x", (1,)), QueryDraft("two", "x", (2, 1))), request(2))
     first = query_file(generated, request(2), "templates")
     assert [entry.query_id for entry in first.queries] == ["x_001", "x_002"]
     assert first.metadata["sources"] == {"x_001": [1], "x_002": [2, 1]}
-    more = generate(ARTICLES, Scripted(Draft("three", "x", (1,))), request(1))
+    more = generate(ARTICLES, Scripted(QueryDraft("three", "x", (1,))), request(1))
     second = query_file(more, request(1), "templates", first)
     assert second.queries[:2] == first.queries
     assert second.queries[2].query_id == "x_003"
@@ -247,7 +250,10 @@ class TestComposer:
         }
         wire.answer = lambda model, prompt: json.dumps(said)
         generated = generate(ARTICLES, self.composer(wire, tmp_path), request(2))
-        assert generated.queries == [Draft("riches from below", "x", (1,)), Draft("a sunny outing", "x", (2,))]
+        assert generated.queries == [
+            QueryDraft("riches from below", "x", (1,)),
+            QueryDraft("a sunny outing", "x", (2,)),
+        ]
         assert len(wire.chats()) == 1
         generate(ARTICLES, self.composer(wire, tmp_path), request(2))
         assert len(wire.chats()) == 1  # the answer is in the cache

@@ -129,7 +129,7 @@ class StoreConformance:
 
     @pytest.fixture(scope="class")
     @classmethod
-    def filled(cls, open_store: OpenStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    def full_store(cls, open_store: OpenStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         """All documents, with the index built. Read only."""
         store = open_store(tmp_path_factory.mktemp("filled"), DIMENSIONS)
         store.add(IDS, VECTORS, METADATA)
@@ -146,19 +146,19 @@ class StoreConformance:
         yield store
         store.discard()
 
-    def test_the_nearest_are_found(self, filled: Store) -> None:
-        _check_recall(filled, recall(filled, 10))
+    def test_the_nearest_are_found(self, full_store: Store) -> None:
+        _check_recall(full_store, recall(full_store, 10))
 
-    def test_scores_are_cosinesimilarities(self, filled: Store, loss: float) -> None:
+    def test_scores_are_cosinesimilarities(self, full_store: Store, loss: float) -> None:
         for query in QUERIES:
-            hits = filled.search(query, 10)
+            hits = full_store.search(query, 10)
             truth = similarities(query)
             for item, score in zip(hits.ids, hits.scores, strict=True):
                 assert score == pytest.approx(truth[int(item[1:])], abs=loss)
 
-    def test_the_store_counts_what_it_holds(self, filled: Store, open_store: OpenStore, tmp_path: Path) -> None:
+    def test_the_store_counts_what_it_holds(self, full_store: Store, open_store: OpenStore, tmp_path: Path) -> None:
         """By the engine's own count, also after replacements and deletions."""
-        assert filled.count() == ROWS
+        assert full_store.count() == ROWS
         store = open_store(tmp_path, DIMENSIONS)
         store.add(IDS[:300], VECTORS[:300])
         store.add(IDS[:20], VECTORS[300:320])
@@ -167,9 +167,9 @@ class StoreConformance:
         assert store.count() == 295
         store.discard()
 
-    def test_length_does_not_matter(self, filled: Store) -> None:
+    def test_length_does_not_matter(self, full_store: Store) -> None:
         for query in QUERIES[:5]:
-            long, unit = filled.search(7 * query, 5), filled.search(query, 5)
+            long, unit = full_store.search(7 * query, 5), full_store.search(query, 5)
             assert sorted(long.ids) == sorted(unit.ids)
             assert sorted(long.scores) == pytest.approx(sorted(unit.scores), abs=1e-5)
 
@@ -183,13 +183,13 @@ class StoreConformance:
             {"digit": 7, "even": False, "language": ["de", "en"]},
         ],
     )
-    def test_a_filtered_search_answers_the_k_nearest_that_pass(self, filled: Store, where: dict[str, Any]) -> None:
+    def test_a_filtered_search_answers_the_k_nearest_that_pass(self, full_store: Store, where: dict[str, Any]) -> None:
         wanted = {field: value if isinstance(value, list) else [value] for field, value in where.items()}
         keep = [all(document[field] in values for field, values in wanted.items()) for document in METADATA]
-        _check_recall(filled, recall(filled, 10, keep, where))
+        _check_recall(full_store, recall(full_store, 10, keep, where))
 
-    def test_a_rare_filter_answers_all_that_pass(self, filled: Store) -> None:
-        hits = filled.search(QUERIES[0], 50, {"rare": True})
+    def test_a_rare_filter_answers_all_that_pass(self, full_store: Store) -> None:
+        hits = full_store.search(QUERIES[0], 50, {"rare": True})
         assert sorted(hits.ids) == sorted(f"d{number}" for number in range(0, ROWS, 100))
 
     @pytest.mark.parametrize(
@@ -204,39 +204,39 @@ class StoreConformance:
             {"tags": "are"},
         ],
     )
-    def test_kinds_of_values_are_kept_apart(self, filled: Store, where: dict[str, Any]) -> None:
-        assert list(filled.search(QUERIES[0], 5, where).ids) == []
+    def test_kinds_of_values_are_kept_apart(self, full_store: Store, where: dict[str, Any]) -> None:
+        assert list(full_store.search(QUERIES[0], 5, where).ids) == []
 
     @pytest.mark.parametrize("where", [{"digit": 1.5}, {"digit": []}, {"digit": [1, "1"]}, {"": 1}, {"digit": None}])
-    def test_a_filter_that_makes_no_sense_is_refused(self, filled: Store, where: dict[str, Any]) -> None:
+    def test_a_filter_that_makes_no_sense_is_refused(self, full_store: Store, where: dict[str, Any]) -> None:
         with pytest.raises(InputError, match="filter"):
-            filled.search(QUERIES[0], 5, where)
+            full_store.search(QUERIES[0], 5, where)
 
-    def test_k_beyond_the_size_answers_all(self, filled: Store) -> None:
-        assert sorted(filled.search(QUERIES[0], 3 * ROWS).ids) == sorted(IDS)
+    def test_k_beyond_the_size_answers_all(self, full_store: Store) -> None:
+        assert sorted(full_store.search(QUERIES[0], 3 * ROWS).ids) == sorted(IDS)
 
-    def test_another_dimension_is_refused(self, filled: Store) -> None:
+    def test_another_dimension_is_refused(self, full_store: Store) -> None:
         with pytest.raises(InputError, match="16 dimensions, not of 8"):
-            filled.search(QUERIES[0][:8], 5)
+            full_store.search(QUERIES[0][:8], 5)
         with pytest.raises(InputError, match="16 dimensions, not of 8"):
-            filled.add(["x"], VECTORS[:1, :8])
+            full_store.add(["x"], VECTORS[:1, :8])
 
     @pytest.mark.parametrize("value", [0.0, np.nan, np.inf])
-    def test_zeros_and_nan_are_refused(self, filled: Store, value: float) -> None:
+    def test_zeros_and_nan_are_refused(self, full_store: Store, value: float) -> None:
         wrong = np.full(DIMENSIONS, value, dtype=np.float32)
         with pytest.raises(InputError, match="zero"):
-            filled.search(wrong, 5)
+            full_store.search(wrong, 5)
         with pytest.raises(InputError, match="the vector of 'x' is zero, NaN or infinite"):
-            filled.add(["x"], wrong[None])
+            full_store.add(["x"], wrong[None])
 
-    def test_duplicate_ids_in_one_call_are_refused(self, filled: Store) -> None:
+    def test_duplicate_ids_in_one_call_are_refused(self, full_store: Store) -> None:
         with pytest.raises(InputError, match="duplicate ids"):
-            filled.add(["x", "x"], VECTORS[:2])
+            full_store.add(["x", "x"], VECTORS[:2])
 
-    def test_readers_at_the_same_time_get_the_same(self, filled: Store) -> None:
+    def test_readers_at_the_same_time_get_the_same(self, full_store: Store) -> None:
         def ask(place: int) -> list[str]:
             where = {"language": "de"} if place % 2 else None
-            return sorted(filled.search(QUERIES[place % len(QUERIES)], 10, where).ids)
+            return sorted(full_store.search(QUERIES[place % len(QUERIES)], 10, where).ids)
 
         alone = [ask(place) for place in range(50)]
         with ThreadPoolExecutor(8) as pool:
@@ -262,17 +262,17 @@ class StoreConformance:
         assert len(set(ranking.scores)) == 1
         store.discard()
 
-    def test_the_ranking_is_the_one_that_exact_scores_give(self, filled: Store, loss: float) -> None:
+    def test_the_ranking_is_the_one_that_exact_scores_give(self, full_store: Store, loss: float) -> None:
         """An exact store has the exact ranking. An approximate one has its results in that order."""
         index = Index([Chunk(item, item, "") for item in IDS], depth=20)
         for query in QUERIES[:5]:
             truth = dict(zip(IDS, similarities(query).tolist(), strict=True))
-            ranking = index.ranking(filled.search(query, index.fetch_size()), partial(filled.search, query))
+            ranking = index.ranking(full_store.search(query, index.fetch_size()), partial(full_store.search, query))
             exact = [truth[item] for item in ranking.ids]
             assert len(exact) == 20
             assert list(ranking.scores) == sorted(ranking.scores, reverse=True)
             assert exact == pytest.approx(sorted(exact, reverse=True), abs=2 * loss)
-            if filled.capabilities.exact:
+            if full_store.capabilities.exact:
                 assert exact == pytest.approx(sorted(truth.values(), reverse=True)[:20], abs=1e-5)
 
     def test_ids_of_every_kind(self, fresh: Store) -> None:
@@ -363,15 +363,15 @@ class StoreConformance:
         assert "later" in again.search(VECTORS[400], 5).ids
         again.close()
 
-    def test_query_parameters_change_without_building_again(self, filled: Store) -> None:
-        for parameter, values in filled.tunings().items():
-            before = getattr(filled, parameter)
+    def test_query_parameters_change_without_building_again(self, full_store: Store) -> None:
+        for parameter, values in full_store.tunings().items():
+            before = getattr(full_store, parameter)
             for value in (values[0], values[-1]):
-                filled.tune(**{parameter: value})
-                assert len(filled.search(QUERIES[0], 10).ids) == 10
-            filled.tune(**{parameter: before})
+                full_store.tune(**{parameter: value})
+                assert len(full_store.search(QUERIES[0], 10).ids) == 10
+            full_store.tune(**{parameter: before})
         with pytest.raises(InputError, match="no query parameter 'speed'"):
-            filled.tune(speed=2)
+            full_store.tune(speed=2)
 
     def test_query_parameters_do_what_they_say(self, open_store: OpenStore, tmp_path: Path) -> None:
         """On isotropic vectors, where every index is weak: a higher value finds more, a lower one less."""
@@ -397,19 +397,19 @@ class StoreConformance:
                 assert few < many, f"{parameter} {values[0]} finds {few} of 400, {parameter} {values[-1]} {many}"
         store.discard()
 
-    def test_the_size_is_at_least_that_of_its_construction(self, filled: Store) -> None:
-        model = filled.size_model()
+    def test_the_size_is_at_least_that_of_its_construction(self, full_store: Store) -> None:
+        model = full_store.size_model()
         assert model.bytes(2 * ROWS) - model.bytes(ROWS) == pytest.approx(ROWS * model.per_document)
-        size = filled.size_bytes()
+        size = full_store.size_bytes()
         least = 0.8 * model.bytes(ROWS)
         assert size is None or size >= least, f"{size} bytes, at least {least:.0f} expected"
-        assert all(pid > 0 for pid in filled.processes())
-        assert bool(filled.processes()) == (not filled.capabilities.in_process)
+        assert all(pid > 0 for pid in full_store.processes())
+        assert bool(full_store.processes()) == (not full_store.capabilities.in_process)
 
-    def test_grids_and_query_options_name_parameters_that_the_store_takes(self, filled: Store) -> None:
+    def test_grids_and_query_options_name_parameters_that_the_store_takes(self, full_store: Store) -> None:
         """A sweep must not confuse build options with query options."""
-        build, parameters = filled.grid(ROWS, DIMENSIONS), inspect.signature(type(filled)).parameters
-        assert {*build, *filled.tunings(), *filled.query_options, *filled.named_by_value} <= set(parameters)
-        assert not set(build) & set(filled.query_options)
-        assert set(filled.tunings()) <= set(filled.query_options)
-        assert filled.label({}) == filled.name
+        build, parameters = full_store.grid(ROWS, DIMENSIONS), inspect.signature(type(full_store)).parameters
+        assert {*build, *full_store.tunings(), *full_store.query_options, *full_store.named_by_value} <= set(parameters)
+        assert not set(build) & set(full_store.query_options)
+        assert set(full_store.tunings()) <= set(full_store.query_options)
+        assert full_store.label({}) == full_store.name

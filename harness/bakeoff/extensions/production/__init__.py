@@ -12,4 +12,5 @@ COMMANDS = (
     Command("interleave", f"{_COMMANDS}.traffic:interleave", "Production", "Analyse clicks on interleaved results."),
     Command("ab", f"{_COMMANDS}.traffic:ab", "Production", "Compare the two arms of an A/B test."),
 )
+WORDS = {"production": f"{_HERE}.words:WORDS"}
 API = {"interleave": f"{_HERE}.interleave:interleave"}

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from bakeoff.calls.budget import estimate_tokens
 from bakeoff.calls.paid import Account, Calls
 from bakeoff.calls.retry import RetryPolicy
+from bakeoff.core.facts import Fact, fact
 from bakeoff.core.files import read_bytes, read_json_lines, write_atomic
 from bakeoff.core.ranking import Ranking, make_ranking
 from bakeoff.core.task import Task
@@ -34,7 +35,6 @@ from bakeoff.embedding.unit import unit
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import join, score_queries
 from bakeoff.extensions.production.log_replay import overlap
-from bakeoff.report.words import WEIGHTED
 from bakeoff.results.check import Check, Gauge
 from bakeoff.search import brute_force
 from bakeoff.statistics.averaging import task_averaging
@@ -323,29 +323,14 @@ def _unlike(way: Way) -> VectorChange:
     return VectorChange(way=way, size=math.inf, **nothing)
 
 
-EXPLAINED: dict[Way, str] = {
-    "same": "The vectors are the same within the noise.",
-    "other dimension": "The dimension changed. Stored vectors can't be searched with the new ones.",
-    "other norm": "Norms changed, directions did not. Cosine similarity is unaffected, inner products are not.",
-    "rotated": "Vectors were rotated; angles between texts are unchanged. Embed stored texts again.",
-    "noisier": "Mean vectors are unchanged, but calls differ more from each other.",
-    "quantised": "Vectors now have few distinct values, as quantised ones do.",
-    "nearly the same": "Vectors moved a little. Possible causes: a quantised or converted model, truncated long texts.",
-    "far apart": "Embed stored texts again. Possible causes: another model, another prompt, truncated texts.",
-}
-
-
-def sentences(change: VectorChange, texts: int, calls: Sequence[int]) -> list[str]:
+def change_facts(change: VectorChange, texts: int, calls: Sequence[int]) -> list[Fact]:
     """The finding, its size relative to the noise, and what it means."""
-    if change.way == "other dimension":
-        return ["Changed (other dimension).", EXPLAINED[change.way]]
-    return [
-        f"{f'Changed ({change.way})' if change.changed else 'Same'}: over {texts} texts the mean vectors are "
-        f"{change.size:.3g} noise floors apart; noise alone reaches {change.limit:.3g} once in 200 checks.",
-        f"Noise floor {change.noise:.2g} (share of a vector's norm; {calls[0]} calls recorded, {calls[1]} now, "
-        f"{change.noise_ratio:.2g} times as noisy); cosine {change.cosine:.6f}, worst {change.worst_cosine:.6f}.",
-        EXPLAINED[change.way],
-    ]
+    found = fact("production.canary_change", way=change.way, changed=change.changed, texts=texts, size=change.size,
+                 limit=change.limit)  # fmt: skip
+    noise = fact("production.canary_noise", noise=change.noise, recorded=calls[0], now=calls[1],
+                 ratio=change.noise_ratio, cosine=change.cosine, worst=change.worst_cosine)  # fmt: skip
+    meaning = fact("production.canary_meaning", way=change.way)
+    return [found, meaning] if change.way == "other dimension" else [found, noise, meaning]
 
 
 K = 10
@@ -372,23 +357,24 @@ def check(recording: Recording, provider: Provider, *, calls: int = CHECK_CALLS,
     change = compare(recording.vectors, again)
     if change.changed:
         change = compare(recording.vectors, ask(provider, recording.head.texts, calls, seed=len(recording.vectors) + 1))
-    said = [
-        f"{recording.head.provider} {recording.head.model}, recorded {recording.head.recorded[:10]}.",
-        *sentences(change, len(recording.head.texts), (len(recording.vectors), calls)),
+    head = recording.head
+    facts = [
+        fact("production.canary_recording", provider=head.provider, model=head.model, recorded=head.recorded[:10]),
+        *change_facts(change, len(head.texts), (len(recording.vectors), calls)),
     ]
-    figures = {"provider": recording.head.provider, "model": recording.head.model, "changed": change.changed}
+    figures = {"provider": head.provider, "model": head.model, "changed": change.changed}
     figures |= msgspec.to_builtins(change)
-    gauges = _gauges(change, recording.head.model)
+    gauges = _gauges(change, head.model)
     if task is not None and change.way != "other dimension":
         effect = effect_on(recording, task, ask_queries(provider, task))
         figures["task"] = msgspec.to_builtins(effect)
-        said.append(
-            f"On {task.name}, today's queries over the documents as recorded: top-{K} overlap {effect.overlap:.3f}, "
-            f"{NDCG.label} {effect.score_before:.4f} → {effect.score_after:.4f}{_interval(effect)}"
-            f"{f' ({WEIGHTED})' if effect.weighting else ''}."
-        )
+        facts.append(
+            fact("production.canary_effect", task=task.name, k=K, overlap=effect.overlap, measure=NDCG.label,
+                 before=effect.score_before, after=effect.score_after, low=effect.low, high=effect.high,
+                 weighting=effect.weighting)
+        )  # fmt: skip
         gauges.append(Gauge("canary_overlap", "Top 10 that a task keeps", effect.overlap, {"task": task.name}))
-    return Check(command="canary", worse=change.changed, sentences=said, figures=figures, gauges=gauges)
+    return Check(command="canary", worse=change.changed, facts=facts, figures=figures, gauges=gauges)
 
 
 def effect_on(recording: Recording, task: Task, queries: NDArray[np.float32]) -> Effect:
@@ -411,13 +397,6 @@ def effect_on(recording: Recording, task: Task, queries: NDArray[np.float32]) ->
         score_after=averaging.mean(new), low=change.low, high=change.high,
         weighting=None if averaging.weights is None else "traffic",
     )  # fmt: skip
-
-
-def _interval(effect: Effect) -> str:
-    """Empty for a single query."""
-    if effect.low is None or effect.high is None:
-        return ""
-    return f" (95% interval of the change {effect.low:+.4f} to {effect.high:+.4f})"
 
 
 def _rankings(

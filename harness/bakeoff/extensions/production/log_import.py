@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from bakeoff.core.facts import Fact, fact
 from bakeoff.core.files import write_atomic
 from bakeoff.core.task import normalise
 from bakeoff.extensions.production.search_log import Impression, LogColumns, read_log, timestamp
@@ -53,7 +54,7 @@ def import_log(path: Path, columns: LogColumns, out: Path, *, drop_personal: boo
     return Check(
         command="log import",
         worse=False,
-        sentences=_sentences(kept, counts, dropped, examples, out, path),
+        facts=_facts(kept, counts, dropped, examples, out, path),
         figures={
             "rows": len(kept), "queries": len(counts), "dropped": dict(dropped), "most_asked": counts.most_common(10),
             "clicked": sum(bool(impression.clicked) for impression in kept),
@@ -79,22 +80,20 @@ def _row(impression: Impression) -> dict[str, object]:
     }
 
 
-def _sentences(
+def _facts(
     kept: Sequence[Impression],
     counts: Counter[str],
     dropped: Counter[str],
     examples: dict[str, str],
     out: Path,
     path: Path,
-) -> list[str]:
-    once = sum(count == 1 for count in counts.values())
+) -> list[Fact]:
     users = len({impression.user for impression in kept if impression.user})
-    by = f" by {users} users" if users else ""
-    said = [f"{len(kept)} queries asked{by}, {len(counts)} of them distinct; {once} were asked once."]
+    once = sum(count == 1 for count in counts.values())
+    facts = [fact("production.log_rows", rows=len(kept), users=users, queries=len(counts), once=once)]
     if times := [timestamp(impression.time, path) for impression in kept if impression.time]:
-        said.append(f"From {min(times):%Y-%m-%d} to {max(times):%Y-%m-%d}.")
-    said += [
-        f"Dropped {count} rows: {kind} (such as {examples[kind]!r}).".replace(" (such as '')", "")
-        for kind, count in dropped.items()
+        facts.append(fact("production.log_days", first=f"{min(times):%Y-%m-%d}", last=f"{max(times):%Y-%m-%d}"))
+    facts += [
+        fact("production.log_dropped", rows=count, kind=kind, example=examples[kind]) for kind, count in dropped.items()
     ]
-    return [*said, f"Written to {out}."]
+    return [*facts, fact("written", file=str(out))]

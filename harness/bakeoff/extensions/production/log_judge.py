@@ -19,6 +19,7 @@ from bakeoff_providers.errors import InputError
 from numpy.typing import NDArray
 
 from bakeoff.core.arrays import Values
+from bakeoff.core.facts import fact
 from bakeoff.core.files import write_atomic
 from bakeoff.extensions.production.search_log import Impression
 from bakeoff.results.check import Check, Gauge
@@ -168,19 +169,17 @@ def judge_log(
     write_atomic(out, text.getvalue())
     kept, between = int(known.sum()), int((narrow & ~known).sum())
     by_grade = {str(grade): int((grades[known] == grade).sum()) for grade in range(len(cuts) + 1)}
-    looks = ", ".join(f"{value:.2f}" for value in relevance.examined)
-    graded = ", ".join(f"grade {grade}: {n}" for grade, n in by_grade.items())
-    how = "position-based click model" if model == "position" else "click-through rate, not corrected for position bias"
-    said = [
-        f"{len(impressions)} lists, {len(counts.pairs)} pairs of query and document; {how}.",
-        *([f"Examination by rank, relative to the first: {looks}."] if model == "position" else []),
-        f"{kept} pairs have a grade that is at least {sure:.0%} likely ({graded}); {len(counts.pairs) - kept} stay "
-        f"unjudged, {between} of them for being between two grades.",
-        f"Written to {out}.",
-    ]
+    examined = relevance.examined.tolist()
+    facts = [
+        fact("production.clicks", lists=len(impressions), pairs=len(counts.pairs), model=model),
+        *([fact("production.examination", by_rank=examined)] if model == "position" else []),
+        fact("production.click_grades", judged=kept, sure=sure, by_grade=list(by_grade.values()),
+             unjudged=len(counts.pairs) - kept, between=between),
+        fact("written", file=str(out)),
+    ]  # fmt: skip
     gauges = [Gauge("log_judged_pairs", "Pairs that clicks could grade", float(kept), {"model": model})]
     figures_ = {
         "pairs": len(counts.pairs), "judged": kept, "between_grades": between, "grades": by_grade,
-        "examined": relevance.examined.tolist(),
+        "examined": examined,
     }  # fmt: skip
-    return Check(command="log judge", worse=False, sentences=said, figures=figures_, gauges=gauges)
+    return Check(command="log judge", worse=False, facts=facts, figures=figures_, gauges=gauges)

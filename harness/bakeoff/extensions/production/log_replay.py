@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 from bakeoff_providers.errors import Unavailable
 
+from bakeoff.core.facts import fact
 from bakeoff.core.files import write_atomic
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
@@ -99,21 +100,21 @@ def replay(
         for document in _only_one_has(old[queries[at].id].cut(k), new[queries[at].id].cut(k))
     ]
     same = float(share[overlaps == 1.0].sum())
-    said = [
-        f"{len(queries)} queries: overlap@{k} {share @ overlaps:.3f}, RBO {share @ biased:.3f}; "
-        f"{same:.0%} of the traffic gets the same documents.",
+    facts = [
+        fact("production.replay", queries=len(queries), k=k, overlap=float(share @ overlaps),
+             rbo=float(share @ biased), same=same),
         *[
-            f"Changed most: {queries[at].text!r} (overlap {overlaps[at]:.2f}, RBO {biased[at]:.2f})."
+            fact("production.changed_most", query=queries[at].text, overlap=float(overlaps[at]), rbo=float(biased[at]))
             for at in order[:5]
             if biased[at] < 1 - NOISE
         ],
-    ]
+    ]  # fmt: skip
     if out is not None:
         text = io.StringIO()
         table = csv.writer(text, lineterminator="\n")
         table.writerows([("query", "text", "document"), *pairs])
         write_atomic(out, text.getvalue())
-        said.append(f"{len(pairs)} pairs that only one list has are worth grading; written to {out}.")
+        facts.append(fact("production.pairs_to_grade", pairs=len(pairs), file=str(out)))
     figures = {
         "queries": len(queries), "overlap": float(share @ overlaps), "rbo": float(share @ biased), "same": same, "k": k,
         "changed_most": [
@@ -125,7 +126,7 @@ def replay(
         Gauge("replay_overlap", "Mean share of documents that both lists have", float(share @ overlaps)),
         Gauge("replay_rbo", "Mean rank-biased overlap", float(share @ biased)),
     ]
-    return Check(command="log replay", worse=False, sentences=said, figures=figures, gauges=gauges)
+    return Check(command="log replay", worse=False, facts=facts, figures=figures, gauges=gauges)
 
 
 def _only_one_has(old: Ranking, new: Ranking) -> list[str]:

@@ -15,11 +15,12 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.arrays import Values
+from bakeoff.core.facts import fact
+from bakeoff.core.figures import PairedDifference
 from bakeoff.core.files import read_json_lines, write_atomic
 from bakeoff.core.hashing import order_key
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.measures.base import figure_of
-from bakeoff.report.pairs import difference_text
 from bakeoff.results.check import Check, Gauge
 from bakeoff.statistics.averaging import PerQueryAsked
 from bakeoff.statistics.constants import ALPHA
@@ -82,18 +83,18 @@ def sample_log(counts: Counter[str], size: int, seed: int, out: Path) -> Check:
     encoder = msgspec.json.Encoder()
     write_atomic(out, b"".join(encoder.encode(query) + b"\n" for query in sample))
     strata, total = strata_of(counts), sum(counts.values())
-    said = [f"{total} queries asked, {len(counts)} distinct; {len(sample)} drawn with seed {seed}."]
+    facts = [fact("production.sample", rows=total, queries=len(counts), drawn=len(sample), seed=seed)]
     figures = {}
     for name, queries in strata.items():
         traffic, taken = sum(counts[query] for query in queries), sum(query.category == name for query in sample)
-        said.append(f"{name}: {len(queries)} queries make {traffic / total:.0%} of the traffic; {taken} drawn.")
         figures[name] = {"queries": len(queries), "traffic": traffic / total, "drawn": taken}
-    said += [f"Written to {out}.", "Grade these queries and run the task; its means are per query asked."]
+        facts.append(fact("production.stratum", name=name, **figures[name]))
+    facts += [fact("written", file=str(out)), fact("production.grade_sample")]
     gauges = [
         Gauge("log_distinct_queries", "Distinct queries by stratum", float(len(queries)), {"stratum": name})
         for name, queries in strata.items()
     ]
-    return Check(command="log sample", worse=False, sentences=said, figures={"strata": figures}, gauges=gauges)
+    return Check(command="log sample", worse=False, facts=facts, figures={"strata": figures}, gauges=gauges)
 
 
 def read_sample(path: Path) -> dict[str, SampledQuery]:
@@ -118,19 +119,20 @@ def build_matrix(scores: Mapping[str, Values], sample: Sequence[SampledQuery], m
     asked = PerQueryAsked(strata)
     pairs = asked.pairs({label: scores[label] for label in order}, among=order, bounded=by.bounded)
     low, high = asked.intervals(np.stack([scores[label] for label in rows], axis=1), by.bounded)
-    said = [f"Traffic-weighted {measure}, estimated from {len(sample)} sampled queries:"]
+    facts = [fact("production.weighted_means", measure=measure, queries=len(sample))]
     figures_of = {
         label: {"mean": by.figure(row.mean), "low": figure_of(by, low[at]), "high": figure_of(by, high[at])}
         for at, (label, row) in enumerate(rows.items())
     }
-    for label in order:
-        row = figures_of[label]
-        interval = "" if row["low"] is None else f" ({row['low']:.4f} to {row['high']:.4f})"
-        plain = by.aggregate(scores[label])
-        said.append(f"{label}: {row['mean']:.4f}{interval}; per drawn query {plain:.4f}.")
-    for pair in pairs:
-        verdict = "differ" if pair.p_holm <= ALPHA else "do not differ significantly"
-        said.append(f"{pair.a} and {pair.b} {verdict}: {difference_text(pair, by)}, p (Holm) = {pair.p_holm:.2g}.")
+    facts += [
+        fact("production.weighted_mean", label=label, **figures_of[label], unweighted=by.aggregate(scores[label]))
+        for label in order
+    ]
+    facts += [
+        fact("production.weighted_pair", a=pair.a, b=pair.b, significant=pair.p_holm <= ALPHA,
+             **difference_arguments(pair, by), p_holm=pair.p_holm)
+        for pair in pairs
+    ]  # fmt: skip
     figures = {
         "measure": measure,
         "rows": {label: {**figures_of[label], "p": rows[label].p} for label in order},
@@ -144,4 +146,10 @@ def build_matrix(scores: Mapping[str, Values], sample: Sequence[SampledQuery], m
         Gauge("log_mean", "Mean per query asked", by.figure(rows[label].mean), {"contender": label, "measure": measure})
         for label in order
     ]
-    return Check(command="log matrix", worse=False, sentences=said, figures=figures, gauges=gauges)
+    return Check(command="log matrix", worse=False, facts=facts, figures=figures, gauges=gauges)
+
+
+def difference_arguments(pair: PairedDifference, measure: Measure) -> dict[str, float | bool | None]:
+    """The difference and its interval; `logarithms` if they are of logarithms of the measure's values."""
+    logarithms = measure.figure(0.0) != 0.0
+    return {"difference": pair.difference, "low": pair.low, "high": pair.high, "logarithms": logarithms}

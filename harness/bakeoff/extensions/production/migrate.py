@@ -6,7 +6,7 @@ All of it is worked out on a task with exact search. Nothing of production is re
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 
 import msgspec
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from bakeoff.calls.budget import estimate_tokens
 from bakeoff.core.arrays import Values
+from bakeoff.core.facts import Argument, Fact, fact
 from bakeoff.core.figures import STOP_WITHIN, PairedDifference
 from bakeoff.core.hashing import order_key
 from bakeoff.core.ranking import Ranking
@@ -25,9 +26,8 @@ from bakeoff.embedding.embed import WORKERS, Embedder, batches
 from bakeoff.embedding.unit import unit
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import join, score_queries
+from bakeoff.extensions.production.log_sample import difference_arguments
 from bakeoff.lineup.lineup import Lineup
-from bakeoff.report.pairs import difference_text
-from bakeoff.report.words import WEIGHTED
 from bakeoff.results.check import Check, Gauge
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.settings import Settings
@@ -58,7 +58,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class MigrationCost:
     """What a way of changing takes beside what is there: tokens and dollars once, bytes for as long as it stays."""
 
     tokens: float = 0.0
@@ -69,12 +69,12 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way of changing, with its score per query."""
+    """One way to migrate, with its score per query. `about` has its parameters, as arguments of facts."""
 
     key: str
-    about: str
+    about: Mapping[str, Argument]
     scores: Values
-    cost: Cost
+    cost: MigrationCost
 
 
 def procrustes(source: NDArray[np.floating], target: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -119,19 +119,19 @@ def ways(
     """Every way on the same queries; costs are those of `scale` times the task's corpus."""
     order = sorted(range(len(texts)), key=lambda at: order_key(seed, index.chunks[at].id))
 
-    def scored(rankings: Mapping[str, Ranking]) -> Values:
+    def score(rankings: Mapping[str, Ranking]) -> Values:
         ids = [query.id for query in task.queries]
         return score_queries(join(rankings, task.judgments, ids, DEPTH), [measure], task.rel)[measure]
 
-    def searched(queries: Vectors, documents: Vectors) -> Mapping[str, Ranking]:
+    def search(queries: Vectors, documents: Vectors) -> Mapping[str, Ranking]:
         by_id = {query.id: vector for query, vector in zip(task.queries, queries, strict=True)}
         return ExactSearch(index, by_id, documents).rankings(task.queries)
 
-    before, after = searched(old.queries, old.documents), searched(new.queries, new.documents)
+    before, after = search(old.queries, old.documents), search(new.queries, new.documents)
     whole = _cost(new, texts, scale)
     compared = [
-        Way("old", "as it is", scored(before), Cost()),
-        Way("new", "everything embedded again, then switched", scored(after), whole),
+        Way("old", {"way": "old"}, score(before), MigrationCost()),
+        Way("new", {"way": "new"}, score(after), whole),
     ]
     if old.documents.shape[1] == new.documents.shape[1]:
         for share in SHARES:
@@ -141,24 +141,22 @@ def ways(
             cost = _cost(new, [texts[at] for at in again], scale, grows=False)
             for side in (old, new):
                 asked = "old" if side is old else "new"
-                about = f"one index, {share:.0%} of it new vectors, {asked} queries"
-                compared.append(Way(f"mixed {share:.0%} {asked}", about, scored(searched(side.queries, mixed)), cost))
+                about: dict[str, Argument] = {"way": "mixed", "share": share, "queries": asked}
+                compared.append(Way(f"mixed {share:.0%} {asked}", about, score(search(side.queries, mixed)), cost))
     for share in SHARES:
         again = order[: max(1, round(share * len(order)))]
         parts = _parts(task, index, old, new, again)
-        about = f"{share:.0%} moved to a new index, each part asked by its own model, fused by rank"
         cost = _cost(new, [texts[at] for at in again], scale, grows=False)
-        compared.append(Way(f"parts {share:.0%}", about, scored(parts), cost))
+        compared.append(Way(f"parts {share:.0%}", {"way": "parts", "share": share}, score(parts), cost))
     for pairs in PAIRS:
         if pairs <= len(order):
             learnt = order[:pairs]
             mapped = new.queries @ procrustes(new.documents[learnt], old.documents[learnt])
-            about = f"new queries on the old index, mapped from {pairs} pairs"
-            rankings = searched(unit(mapped.astype(np.float32), new.label), old.documents)
+            rankings = search(unit(mapped.astype(np.float32), new.label), old.documents)
             cost = _cost(new, [texts[at] for at in learnt], 1.0, grows=False)
-            compared.append(Way(f"mapped {pairs}", about, scored(rankings), cost))
+            compared.append(Way(f"mapped {pairs}", {"way": "mapped", "pairs": pairs}, score(rankings), cost))
     fused = {query.id: fuse_by_rrf([before[query.id], after[query.id]], (1, 1)) for query in task.queries}
-    compared.append(Way("both", "both indexes, two searches, fused by rank", scored(fused), whole))
+    compared.append(Way("both", {"way": "both"}, score(fused), whole))
     return compared
 
 
@@ -174,7 +172,7 @@ def _parts(task: Task, index: Index, old: Side, new: Side, again: Sequence[int])
     return {query.id: fuse_by_rrf([one[query.id] for one in lists], (1, 1)) for query in task.queries}
 
 
-def _cost(side: Side, texts: Sequence[str], scale: float, *, grows: bool = True) -> Cost:
+def _cost(side: Side, texts: Sequence[str], scale: float, *, grows: bool = True) -> MigrationCost:
     """A second index is kept beside the first where both must be there at once."""
     card = side.card
     tokens = scale * estimate_tokens(texts, card.document_prompt)
@@ -183,7 +181,7 @@ def _cost(side: Side, texts: Sequence[str], scale: float, *, grows: bool = True)
     limits = [(requests, card.requests_per_minute), (tokens, card.tokens_per_minute)]
     waits = [amount / limit / 60 for amount, limit in limits if limit]
     size = scale * len(texts) * side.documents.shape[1] * 4 if grows else 0.0
-    return Cost(tokens, 0.0 if side.local else dollars, max(waits, default=None), size)
+    return MigrationCost(tokens, 0.0 if side.local else dollars, max(waits, default=None), size)
 
 
 def plan(
@@ -209,15 +207,15 @@ def plan(
     pairs = [*primary, *compare_chosen(scores, [(key, "old") for key in side], compared)]
     against = {pair.a: pair for pair in pairs}
     queries, weighted = len(ways[0].scores), averaging.weights is not None
-    over = f"{measure.label} over {queries} queries{f' ({WEIGHTED})' if weighted else ''}"
-    said = [f"{labels[0]} → {labels[1]}: {over}; costs are for {documents} documents."]
+    facts = [
+        fact("production.migration", old=labels[0], new=labels[1], measure=measure.label, queries=queries,
+             weighted=weighted, documents=documents)
+    ]  # fmt: skip
     for way in ways:
-        gap = ""
-        if pair := against.get(way.key):
-            name = "p" if way.key == "new" else "p (Holm)"
-            gap = f" ({difference_text(pair, measure)}, {name} = {pair.p_holm:.2g})"
-        said.append(f"{way.about}: {means[way.key]:.4f}{gap}{_costs(way.cost)}.")
-    said += recommendation({way.key: way for way in ways}, means, against, labels, averaging, matters)
+        pair = against.get(way.key)
+        gap = {**difference_arguments(pair, measure), "p": pair.p_holm, "holm": way.key != "new"} if pair else {}
+        facts.append(fact("production.way", **way.about, mean=means[way.key], **gap, **asdict(way.cost)))
+    facts += recommendation({way.key: way for way in ways}, means, against, labels, averaging, matters)
     figures = {
         "old": labels[0],
         "new": labels[1],
@@ -226,7 +224,7 @@ def plan(
         "weighting": "traffic" if weighted else None,
         "ways": {
             way.key: {
-                "about": way.about,
+                **way.about,
                 "mean": means[way.key],
                 "against_old": msgspec.to_builtins(against[way.key]) if way.key in against else None,
                 "tokens": way.cost.tokens,
@@ -240,7 +238,7 @@ def plan(
     about = "Mean of the measure by way of changing"
     gauges = [Gauge("migrate_score", about, means[way.key], {"way": way.key}) for way in ways]
     worse = against["new"].p_holm <= ALPHA and against["new"].difference < 0
-    return Check(command="migrate", worse=worse, sentences=said, figures=figures, gauges=gauges)
+    return Check(command="migrate", worse=worse, facts=facts, figures=figures, gauges=gauges)
 
 
 def recommendation(
@@ -250,78 +248,46 @@ def recommendation(
     labels: tuple[str, str],
     averaging: Averaging,
     matters: float,
-) -> list[str]:
-    """Whether to change at all, then how: what may be served on the way, and what must not."""
+) -> list[Fact]:
+    """Whether to switch, and if so how."""
     new = against["new"]
+    gains = [
+        fact("production.better_way", **ways[key].about, difference=pair.difference, p_holm=pair.p_holm)
+        for key, pair in against.items()
+        if key != "new" and pair.p_holm <= ALPHA and pair.difference > 0
+    ]
     if new.p_holm > ALPHA:
-        return [
-            *_gains(ways, against),
-            f"Do not switch to {labels[1]} alone: this task does not show that it is better or worse."
-            f"{_queries_it_takes(ways, averaging, matters)}",
-        ]
+        unproven = fact("production.switch_unproven", new=labels[1])
+        return [*gains, unproven, *_queries_needed(ways, averaging, matters)]
     if new.difference < 0:
-        return [*_gains(ways, against), f"Do not switch to {labels[1]} alone: it is worse on this task."]
-    said = [f"Change to {labels[1]}: build its index beside the old one, then switch queries and index together."]
+        return [*gains, fact("production.switch_worse", new=labels[1])]
+    facts = [fact("production.switch", new=labels[1])]
     mixed = [way for key, way in ways.items() if key.startswith("mixed")]
     if mixed:
         worst = min(mixed, key=lambda way: means[way.key])
-        said.append(f"Do not fill one index bit by bit: {means[worst.key]:.4f} is met on the way ({worst.about}).")
+        facts.append(fact("production.mixed_index", **worst.about, mean=means[worst.key]))
     else:
-        said.append("The dimensions differ, so the vectors can't share an index on the way.")
-    halves = [way for key, way in ways.items() if key.startswith("parts")]
-    moving = min(halves, key=lambda way: means[way.key])
-    said.append(f"If it must go bit by bit, ask both parts: at worst {means[moving.key]:.4f} ({moving.about}).")
+        facts.append(fact("production.dimensions_differ"))
+    parts = [way for key, way in ways.items() if key.startswith("parts")]
+    worst = min(parts, key=lambda way: means[way.key])
+    facts.append(fact("production.in_parts", **worst.about, mean=means[worst.key]))
     mapped = [way for key, way in ways.items() if key.startswith("mapped")]
     if mapped:
         best = max(mapped, key=lambda way: means[way.key])
         gain = means[best.key] - means["old"]
-        verdict = (
-            "worth it while the new index is being built"
-            if against[best.key].p_holm <= ALPHA and gain > 0
-            else "no gain over what there is, so not worth it"
-        )
-        said.append(f"A map for the meantime ({best.about}): {gain:+.4f} to the old index, {verdict}.")
+        worth = against[best.key].p_holm <= ALPHA and gain > 0
+        facts.append(fact("production.map", **best.about, gain=gain, worth=worth))
     gap = means["both"] - means["new"]
     test = averaging.pairs({key: ways[key].scores for key in ("both", "new")})[0]
-    if test.p <= ALPHA and gap > 0:
-        more = _size(ways["both"].cost.bytes)
-        said.append(f"Both indexes fused are better still ({gap:+.4f}), for two searches and {more} more.")
-    else:
-        said.append(f"Keeping both indexes gains nothing that this task shows ({gap:+.4f} to the new one alone).")
-    return said
+    better = test.p <= ALPHA and gap > 0
+    return [*facts, fact("production.both_indexes", better=better, gap=gap, bytes=ways["both"].cost.bytes)]
 
 
-def _queries_it_takes(ways: Mapping[str, Way], averaging: Averaging, gap: float) -> str:
-    """For a gap that matters, not for the one that was seen, which may be chance."""
+def _queries_needed(ways: Mapping[str, Way], averaging: Averaging, gap: float) -> list[Fact]:
+    """For a gap that matters, since the observed one may be chance."""
     new, old = (averaging.linear(ways[key].scores) for key in ("new", "old"))
     needed = queries_for_gap(new, old, gap=gap, heaviest=averaging.heaviest) if averaging.has_error else None
     if needed is None or needed[1] <= len(new):
-        return ""
-    what = "needs" if averaging.clusters else "queries"
-    count = f"{needed[0]:,} to {needed[1]:,}" if needed[0] < needed[1] else f"about {needed[0]:,}"
-    return f" To see a gap of {gap:g} takes {count} {what}."
-
-
-def _gains(ways: Mapping[str, Way], against: Mapping[str, PairedDifference]) -> list[str]:
-    """What is shown to be better than the old index, where the new model alone is not."""
-    return [
-        f"Better than the old index: {ways[key].about} ({pair.difference:+.4f}, p (Holm) = {pair.p_holm:.2g})."
-        for key, pair in against.items()
-        if key != "new" and pair.p_holm <= ALPHA and pair.difference > 0
-    ]
-
-
-def _costs(cost: Cost) -> str:
-    if not cost.tokens:
-        return ""
-    parts = [f"{cost.tokens:,.0f} tokens", "no price known" if cost.dollars is None else f"${cost.dollars:,.2f}"]
-    parts += [f"{cost.hours:,.1f} hours at the rate limit"] if cost.hours is not None else []
-    parts += [f"{_size(cost.bytes)} beside the old index"] if cost.bytes else []
-    return f"; {', '.join(parts)}"
-
-
-def _size(count: float) -> str:
-    for prefix, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:.1f} {prefix}"
-    return f"{count:.0f} bytes"
+        return []
+    unit = "needs" if averaging.clusters else "queries"
+    return [fact("production.queries_needed", gap=gap, least=needed[0], most=needed[1], unit=unit)]

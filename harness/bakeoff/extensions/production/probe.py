@@ -17,6 +17,7 @@ from bakeoff_providers.stopping import ends_run
 from numpy.typing import NDArray
 
 from bakeoff.core.clock import percentiles, time_call
+from bakeoff.core.facts import fact
 from bakeoff.core.hashing import order_key
 from bakeoff.results.check import Check, Gauge
 from bakeoff.search import brute_force
@@ -37,7 +38,7 @@ class ProbeQueries:
 
 
 @contextmanager
-def asking(index: str) -> Iterator[None]:
+def report_client_errors(index: str) -> Iterator[None]:
     """Report any error of a client library as a service that did not answer."""
     try:
         yield
@@ -134,30 +135,31 @@ def _prepare(vectors: Vectors, metric: str, *, query: bool) -> NDArray[np.float6
 
 def probe(index: ExistingIndex, queries: ProbeQueries, *, k: int, min_recall: float) -> Check:
     """Compare the index with exact search; worse if mean recall is below the limit."""
-    with asking(index.name):
+    with report_client_errors(index.name):
         shares, times = recalls(index, queries, k)
     mean, latency = float(shares.mean()), percentiles(times)
     low, high = (float(end[0]) for end in mean_intervals(shares[:, None]))
-    interval = f" (95% interval {low:.4f} to {high:.4f})" if np.isfinite(low) else ""  # a single query has none
+    has_interval = bool(np.isfinite(low))  # a single query has none
     worse = mean < min_recall
     worst = int(np.count_nonzero(shares < 0.5))
     shown = {name: value for name, value in (("p50", latency.p50), ("p95", latency.p95)) if value is not None}
-    times_said = ", ".join(f"{name} {value:.2f} ms" for name, value in shown.items())
-    said = [
-        f"{index.name} {index.collection or index.existing}: {index.entries} entries of {index.dimensions} dimensions, "
-        f"compared by {index.metric}; {len(shares)} queries from {queries.source}.",
-        f"Recall@{k} against exact search: {mean:.4f}{interval}; {worst} queries lost more than half.",
-        *([f"Search took {times_said}."] if times_said else []),
-        f"This is {'below' if worse else 'not below'} the limit of {min_recall:g}.",
-    ]
+    facts = [
+        fact("production.probe_index", store=index.name, index=index.collection or index.existing,
+             entries=index.entries, dimensions=index.dimensions, metric=index.metric, queries=len(shares),
+             source=queries.source),
+        fact("production.probe_recall", k=k, recall=mean, low=low if has_interval else None,
+             high=high if has_interval else None, lost_half=worst),
+        *([fact("production.probe_times", p50=latency.p50, p95=latency.p95)] if shown else []),
+        fact("production.probe_limit", worse=worse, limit=min_recall),
+    ]  # fmt: skip
     if worse:
-        said.append("Rebuild the index, or raise ef_search or probes; `bakeoff sweep` shows what that costs.")
+        facts.append(fact("production.probe_remedy"))
     if queries.own:
-        said.append("Stored vectors usually overestimate recall. Use real queries with --log, --task or --vectors.")
+        facts.append(fact("production.probe_stored_queries"))
     labels = {"index": index.name, "collection": index.collection}
     gauges = [
         Gauge("probe_recall", "Share of the nearest entries that the index returns", mean, labels),
-        *([Gauge("probe_recall_low", "Lower end of the interval of recall", low, labels)] if interval else []),
+        *([Gauge("probe_recall_low", "Lower end of the interval of recall", low, labels)] if has_interval else []),
         Gauge("probe_entries", "Entries in the collection", float(index.entries), labels),
     ]
     gauges += [
@@ -169,4 +171,4 @@ def probe(index: ExistingIndex, queries: ProbeQueries, *, k: int, min_recall: fl
         "recall": mean, "low": low, "high": high, "limit": min_recall, "p50_ms": latency.p50, "p95_ms": latency.p95,
         "lost_half": worst,
     }  # fmt: skip
-    return Check(command="probe", worse=worse, sentences=said, figures=figures, gauges=gauges)
+    return Check(command="probe", worse=worse, facts=facts, figures=figures, gauges=gauges)

@@ -12,7 +12,8 @@ import numpy as np
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.arrays import Values
-from bakeoff.core.printable import pluralise, whole_number
+from bakeoff.core.facts import Fact, fact
+from bakeoff.core.printable import whole_number
 from bakeoff.extensions.production.search_log import Impression, LogColumns, read_log, timestamp
 from bakeoff.results.check import Check, Gauge
 from bakeoff.statistics.constants import ALPHA, NOISE
@@ -115,7 +116,7 @@ Session = Sequence[Impression]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ArmDifference:
     """Treatment minus control, its interval and p, and the smallest true difference that such a log shows in 80%."""
 
     value: float
@@ -152,7 +153,7 @@ def mismatch(users: Sequence[int], split: Sequence[float]) -> float:
     return float(chdtrc(len(users) - 1, sum((n - e) ** 2 / e for n, e in zip(users, expected, strict=True))))
 
 
-def difference(control: Clusters, treatment: Clusters, alpha: float = ALPHA) -> Difference:
+def difference(control: Clusters, treatment: Clusters, alpha: float = ALPHA) -> ArmDifference:
     """Welch's interval over users: valid for one look, at a time that was planned; of too few it says nothing."""
     from scipy.special import stdtr, stdtrit
 
@@ -164,7 +165,7 @@ def difference(control: Clusters, treatment: Clusters, alpha: float = ALPHA) -> 
         return _without_spread(control, treatment, alpha)
     bar = float(stdtrit(freedom, 1 - alpha / 2))
     p = float(2 * stdtr(freedom, -abs(value) / error))
-    return Difference(
+    return ArmDifference(
         value, value - bar * error, value + bar * error, p, (bar + float(stdtrit(freedom, POWER))) * error
     )
 
@@ -180,7 +181,7 @@ def _error(control: Clusters, treatment: Clusters) -> tuple[float, float]:
     return math.sqrt(sum(variances)), freedom
 
 
-def always_valid(control: Clusters, treatment: Clusters, planned: int, alpha: float = ALPHA) -> Difference:
+def always_valid(control: Clusters, treatment: Clusters, planned: int, alpha: float = ALPHA) -> ArmDifference:
     """An interval that holds at every look; while there are too few users, or none differ, it says nothing."""
     from scipy.special import ndtri, stdtrit
 
@@ -192,15 +193,15 @@ def always_valid(control: Clusters, treatment: Clusters, planned: int, alpha: fl
     r = ratio(len(control) + len(treatment), planned, alpha)
     half = width(r, alpha) * error
     p = p_value(abs(value) / error, r)
-    return Difference(value, value - half, value + half, p, half + float(ndtri(POWER)) * error)
+    return ArmDifference(value, value - half, value + half, p, half + float(ndtri(POWER)) * error)
 
 
-def _unknown(value: float) -> Difference:
+def _unknown(value: float) -> ArmDifference:
     """A difference of which nothing else is known yet."""
-    return Difference(value, -math.inf, math.inf, 1.0, math.inf)
+    return ArmDifference(value, -math.inf, math.inf, 1.0, math.inf)
 
 
-def _without_spread(control: Clusters, treatment: Clusters, alpha: float) -> Difference:
+def _without_spread(control: Clusters, treatment: Clusters, alpha: float) -> ArmDifference:
     """All users of an arm are alike: p by exchanging users between the arms, the interval from their numbers alone.
 
     Of n who are alike, others are at most a share of 1 − (alpha/4)^(1/n); metrics are from 0 to 1.
@@ -210,7 +211,7 @@ def _without_spread(control: Clusters, treatment: Clusters, alpha: float) -> Dif
     low = value - others[0] * (1 - old) - others[1] * new
     high = value + others[0] * old + others[1] * (1 - new)
     ways = math.comb(len(control) + len(treatment), len(control))
-    return Difference(value, low, high, 1.0 if abs(value) <= NOISE else min(1.0, 2 / ways), math.inf)
+    return ArmDifference(value, low, high, 1.0 if abs(value) <= NOISE else min(1.0, 2 / ways), math.inf)
 
 
 def read_arms(path: Path, columns: LogColumns, control: str, treatment: str) -> tuple[list[Impression], int]:
@@ -264,7 +265,7 @@ def compare_arms(
             )
     p_split = (mismatch if planned is None else split_p)([len(arm) for arm in arms], split)
     gap = difference(*arms, alpha) if planned is None else always_valid(*arms, planned, alpha)
-    sentences = _sentences(gap, arms, (control, treatment), metric, mixed, p_split, planned, alpha)
+    facts = _arm_facts(gap, arms, (control, treatment), metric, mixed, p_split, planned, alpha)
     worse = p_split < MISMATCH or gap.high < 0
     sessions = [int(arm.rows.sum()) for arm in arms]
     figures = {
@@ -281,11 +282,11 @@ def compare_arms(
         Gauge("ab_difference_high", "Upper end of the interval of the difference", gap.high, labels),
         Gauge("ab_split_p", "p of the test that users came in the planned proportions", p_split, labels),
     ]
-    return Check(command="ab", worse=worse, sentences=sentences, figures=figures, gauges=gauges)
+    return Check(command="ab", worse=worse, facts=facts, figures=figures, gauges=gauges)
 
 
-def _sentences(
-    gap: Difference,
+def _arm_facts(
+    gap: ArmDifference,
     arms: Sequence[Clusters],
     names: tuple[str, str],
     metric: str,
@@ -293,42 +294,37 @@ def _sentences(
     p_split: float,
     planned: int | None,
     alpha: float,
-) -> list[str]:
-    said = [
-        f"{name}: {metric} {arm.mean:.4f} over {int(arm.rows.sum())} sessions of {len(arm)} users."
+) -> list[Fact]:
+    facts = [
+        fact("production.arm", arm=name, metric=metric, mean=arm.mean, sessions=int(arm.rows.sum()), users=len(arm))
         for name, arm in zip(names, arms, strict=True)
     ]
     if mixed:
-        said.append(f"{mixed} users met both arms and are left out: check how users are assigned.")
+        facts.append(fact("production.users_in_both_arms", users=mixed))
     if p_split < MISMATCH:
-        said.append(
-            f"The users did not come in the planned proportions (p = {p_split:.1g}): the experiment lost or counted "
-            "some twice, and the difference below can't be trusted."
-        )
-    for name, arm in zip(names, arms, strict=True):
-        if arm.heaviest > HEAVY:
-            said.append(
-                f"{name}: one user has {arm.heaviest:.0%} of the sessions, so {len(arm)} users count as "
-                f"{arm.effective:.0f}. Is it a bot or a shared account?"
-            )
+        facts.append(fact("production.split_mismatch", p=p_split))
+    facts += [
+        fact("production.heavy_user", arm=name, share=arm.heaviest, users=len(arm), effective=arm.effective)
+        for name, arm in zip(names, arms, strict=True)
+        if arm.heaviest > HEAVY
+    ]
     if math.isinf(gap.high):
         few = min(len(arm) for arm in arms) < FEWEST
-        needed = f"each arm needs {FEWEST} users at least" if few else "no two users of an arm differ"
-        return [*said, f"Too early to look: {needed}."]
-    how = "valid at every look" if planned is not None else "valid for one look, at a planned time"
-    said.append(
-        f"{names[1]} minus {names[0]}: {gap.value:+.4f} ({1 - alpha:.0%} interval {gap.low:+.4f} to "
-        f"{gap.high:+.4f}, users as clusters, {how}; p = {gap.p:.2g})."
-    )
+        return [*facts, fact("production.too_few_users", needed=FEWEST) if few else fact("production.no_spread_yet")]
+    sequential = planned is not None
+    facts.append(
+        fact("production.arm_difference", control=names[0], treatment=names[1], difference=gap.value, low=gap.low,
+             high=gap.high, alpha=alpha, p=gap.p, sequential=sequential)
+    )  # fmt: skip
     if gap.low > 0 or gap.high < 0:
-        said.append(f"{names[1]} is {'better' if gap.low > 0 else 'worse'}.")
-        if planned is not None:
-            said.append("An experiment that stops as soon as this is shown overstates the difference.")
+        facts.append(fact("production.treatment", treatment=names[1], better=gap.low > 0))
+        if sequential:
+            facts.append(fact("production.stopped_early"))
     elif math.isinf(gap.detectable):
-        said.append("No difference is shown: no two users of an arm differ.")
+        facts.append(fact("production.no_difference_no_spread"))
     else:
-        said.append(f"No significant difference. A log like this detects one of {gap.detectable:.4f} 80% of the time.")
-    return said
+        facts.append(fact("production.no_difference", detectable=gap.detectable, power=POWER))
+    return facts
 
 
 NEEDED_TEAMS = ("query", "user", "shown", "clicked", "team")
@@ -402,23 +398,16 @@ def analyse(
     more = _more_users(ahead, even, behind, planned, alpha, once=once)
     better = "b" if ahead > behind else "a"
     decided = p <= alpha
-    sentences = [
-        f"{len(impressions)} queries of {len(users)} users: b won {wins}, {ties} tied, a won {losses}.",
-        f"b won more queries than a for {pluralise(ahead, 'user')}, a more than b for {behind}, as many for {even} "
-        f"(p = {p:.2g}, {'exact sign test, for one look' if once else 'valid at every look'}).",
-        f"Preference for b: {preference:+.4f} ({100 * (1 - alpha):g}% interval {low:+.4f} to {high:+.4f}): of users "
-        "with more queries for one side, the share for b less the share for a.",
+    facts = [
+        fact("production.interleaved", queries=len(impressions), users=len(users), wins=wins, ties=ties, losses=losses),
+        fact("production.votes", users_for_b=ahead, users_for_a=behind, users_even=even, p=p, once=once),
+        fact("production.preference", preference=preference, low=low, high=high, alpha=alpha),
     ]
     if decided:
-        sentences.append(f"People prefer {better}.")
-    elif more:
-        queries = round(more * len(impressions) / len(users))
-        users_and_queries = f"{more:,} more users ({queries:,} queries)"
-        sentences.append(f"No preference is shown yet. To see one of {planned:g} takes about {users_and_queries}.")
-    elif more == 0:
-        sentences.append(f"No preference is shown. One of {planned:g} would be in 4 of 5 such logs.")
+        facts.append(fact("production.preferred", better=better))
     else:
-        sentences.append("No preference is shown yet.")
+        queries = round(more * len(impressions) / len(users)) if more else None
+        facts.append(fact("production.no_preference", planned=planned, more_users=more, more_queries=queries))
     figures = {
         "queries": len(impressions), "users": len(users), "wins": wins, "ties": ties, "losses": losses,
         "users_for_b": ahead, "users_for_a": behind, "preference": preference, "low": low, "high": high, "p": p,
@@ -431,9 +420,7 @@ def analyse(
         Gauge("interleave_p", "p of no preference over users", p),
         Gauge("interleave_queries", "Interleaved queries in the log", float(len(impressions))),
     ]
-    return Check(
-        command="interleave", worse=decided and better == "a", sentences=sentences, figures=figures, gauges=gauges
-    )
+    return Check(command="interleave", worse=decided and better == "a", facts=facts, figures=figures, gauges=gauges)
 
 
 def preference_of(ahead: int, behind: int, alpha: float = ALPHA) -> tuple[float, float, float]:

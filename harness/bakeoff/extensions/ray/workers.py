@@ -67,7 +67,7 @@ class SharedLimits:
         """Pause all workers for this long, by the actor's clock."""
         self._until = max(self._until, time.monotonic() + seconds)
 
-    def waiting(self) -> float:
+    def seconds_to_wait(self) -> float:
         """Seconds until calls are allowed again."""
         return max(0.0, self._until - time.monotonic())
 
@@ -107,7 +107,7 @@ class SharedRateLimit(RateLimit):
 
     def wait(self) -> None:
         """Wait until no pause is in effect."""
-        while seconds := _ask(self._limits.waiting):
+        while seconds := _ask(self._limits.seconds_to_wait):
             self.sleep(seconds)
 
 

@@ -70,15 +70,14 @@ def history(
 
 
 def _history_check(folders: list[Path], out: Path, *, pictures: bool) -> Check:
-    """The history page, and its findings as sentences."""
-    from bakeoff.extensions.several_results.history import all_changes, ordered, sentences
+    """Write the history page and return its findings."""
+    from bakeoff.core.facts import fact, quote
+    from bakeoff.extensions.several_results.history import all_changes, facts, ordered
     from bakeoff.results.check import Check, Gauge
 
     problems = write_page(folders, out, pictures=pictures)
     entries = ordered(_entries(folders, out))
-    said = sentences(entries)
     changed = all_changes(entries)
-    said += [f"{change['when']}: {'; '.join(change['changes'])}." for change in changed]
     latest = entries[-1].summary
     gauges = [
         Gauge("latest_score", "Mean of the deciding measure in the latest result",
@@ -86,8 +85,13 @@ def _history_check(folders: list[Path], out: Path, *, pictures: bool) -> Check:
         for row in latest.ran
     ]  # fmt: skip
     figures = {"results": [entry.name for entry in entries], "changes": changed}
-    said += [*problems, f"Written to {out}."]
-    return Check(command="history", worse=False, sentences=said, figures=figures, gauges=gauges)
+    known = [
+        *facts(entries),
+        *(fact("changed_between", when=change["when"], changes=change["changes"]) for change in changed),
+        *map(quote, problems),
+        fact("written", file=str(out)),
+    ]
+    return Check(command="history", worse=False, facts=known, figures=figures, gauges=gauges)
 
 
 def serve(

@@ -11,12 +11,14 @@ from typing import Any
 
 import msgspec
 
+from bakeoff.core.facts import Fact, fact
 from bakeoff.core.files import write_atomic
 from bakeoff.core.printable import join_names, pluralise
 from bakeoff.evaluation.measures import Measure
 from bakeoff.report import charts as drawing
 from bakeoff.report.charts import Chart, colour_of, guarded, hues, inline, var
 from bakeoff.report.frame import document
+from bakeoff.report.words import words
 from bakeoff.results.columns import ordered_rows
 from bakeoff.results.schema import Row, Summary
 
@@ -86,45 +88,32 @@ def _model(row: Row) -> str:
     return f"{row.model}, {row.dimensions} dimensions" if row.dimensions else row.model
 
 
-def sentences(entries: Sequence[Entry]) -> list[str]:
-    """What a reader must know before looking at the lines."""
+def facts(entries: Sequence[Entry]) -> list[Fact]:
+    """How many results there are, the latest leader and its change, and whether scores are comparable."""
     first, last = entries[0].summary, entries[-1].summary
-    said = [f"{pluralise(len(entries), 'result')}, {_span(first.started, last.started)}."]
+    known = [fact("history_results", count=len(entries), first=first.started, last=last.started)]
     if last.verdict.leader is not None:
         best = next(row for row in last.ran if row.label == last.verdict.leader)
         value = best.measures[last.verdict.measure].mean
-        said.append(f"The latest: {best.label} has the highest {last.label(last.verdict.measure)}: {value:.3f}.")
-        said += _moved(entries, best.label, value)
+        known.append(fact("history_leader", label=best.label, measure=last.label(last.verdict.measure), score=value))
+        known += _change_of(entries, best.label, value)
     tasks = len({entry.summary.task.fingerprint for entry in entries})
     if tasks > 1:
-        said.append(f"They cover {tasks} different tasks; scores from different tasks are not comparable.")
-    return said
+        known.append(fact("history_tasks", tasks=tasks))
+    return known
 
 
-def _span(first: str, last: str) -> str:
-    """Days, or the times of one day."""
-    if first == last:
-        return f"of {last[:10]}, {last[11:19]}"
-    if first[:10] == last[:10]:
-        return f"of {last[:10]}, from {first[11:19]} to {last[11:19]}"
-    return f"from {first[:10]} to {last[:10]}"
-
-
-def _since(then: str, now: str) -> str:
-    return then[11:19] if then[:10] == now[:10] else then[:10]
-
-
-def _moved(entries: Sequence[Entry], label: str, value: float) -> list[str]:
+def _change_of(entries: Sequence[Entry], label: str, value: float) -> list[Fact]:
+    """The row's change since the last result on the same task."""
     last = entries[-1].summary
     for entry in reversed(entries[:-1]):
         rows = {row.label: row for row in entry.summary.ran}
         if entry.summary.task.fingerprint == last.task.fingerprint and label in rows:
             before = rows[label].measures.get(last.verdict.measure)
             if before is not None:
-                change = value - before.mean
-                moved = "did not move" if abs(change) < 5e-4 else f"moved by {change:+.3f}".replace("-", "−")
-                since = _since(entry.summary.started, last.started)
-                return [f"Since {since}, the last result on the same task, it {moved}."]
+                return [
+                    fact("history_change", then=entry.summary.started, now=last.started, change=value - before.mean)
+                ]
     return []
 
 
@@ -133,9 +122,9 @@ def page(entries: Sequence[Entry], drawn: Sequence[Chart] | None = None, problem
     entries = ordered(entries)
     if drawn is None:
         drawn = charts(entries) if drawing.available() else []
-    said = sentences(entries) if entries else ["There is no result here yet: bakeoff run makes one."]
+    known = facts(entries) if entries else [fact("no_results")]
     content = {
-        "sentences": [*said, *problems],
+        "sentences": [*map(words, known), *problems],
         "palette": _palette(entries),
         "measures": {name: Measure.parse(name).label for name in measures(entries)} if entries else {},
         "results": _lines(entries),

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -25,7 +25,13 @@ from numpy.typing import NDArray
 from bakeoff.core import clock
 from bakeoff.core.clock import percentiles
 from bakeoff.core.figures import Percentiles
-from bakeoff.extensions.storelab.client_loops import ClientSamples, closed, closed_during, percentiles_of, pool_times
+from bakeoff.extensions.storelab.client_loops import (
+    ClientSamples,
+    percentiles_of,
+    pool_times,
+    run_closed_loop,
+    run_closed_loop_during,
+)
 from bakeoff.extensions.storelab.vector_sample import VectorSample, rows_of
 from bakeoff.search import brute_force
 from bakeoff.search.stores import STORES
@@ -43,7 +49,7 @@ class ReadWriteLock:
         self._writing = False
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
+    def hold_for_reading(self) -> Iterator[None]:
         """Wait until no write is pending."""
         if not self._needed:
             yield
@@ -59,7 +65,7 @@ class ReadWriteLock:
                 self._changed.notify_all()
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
+    def hold_for_writing(self) -> Iterator[None]:
         """Block new searches during the write."""
         if not self._needed:
             yield
@@ -85,10 +91,13 @@ MOST = 25.0  # per cent; beyond it too few original documents remain
 Rows = NDArray[np.int64]
 
 
+PhaseName = Literal["before", "during", "after", "built again"]
+
+
 class Phase(msgspec.Struct, kw_only=True, frozen=True):
     """One phase: before, during or after. `stale` counts results that were already deleted."""
 
-    name: str
+    name: PhaseName
     documents: int
     recall: float
     lowest_recall: float
@@ -202,10 +211,10 @@ def churn(
     store.build()
 
     def search(request: int) -> None:
-        with lock.reading():
+        with lock.hold_for_reading():
             store.search(sample.queries[request % len(sample.queries)], k)
 
-    def phase(name: str, looks: Sequence[tuple[float, int]], answers: Sequence[ClientSamples]) -> Phase:
+    def phase(name: PhaseName, looks: Sequence[tuple[float, int]], answers: Sequence[ClientSamples]) -> Phase:
         recalls = [recall for recall, _ in looks]
         return Phase(
             name=name,
@@ -217,8 +226,8 @@ def churn(
             errors=dict(sum((client.errors for client in answers), Counter())),
         )
 
-    def quiet(name: str) -> Phase:
-        return phase(name, [contents.look(store, queries, k)], closed(search, clients, seconds / CHECKS)[0])
+    def quiet(name: PhaseName) -> Phase:
+        return phase(name, [contents.look(store, queries, k)], run_closed_loop(search, clients, seconds / CHECKS)[0])
 
     search(0)
     before = quiet("before")
@@ -227,7 +236,7 @@ def churn(
     write_ns: list[int] = []
     for batch in _batches(changes):
         work = partial(_write, store, lock, contents, batch, seconds / CHECKS, write_ns)
-        answers += closed_during(search, clients, work)[0]
+        answers += run_closed_loop_during(search, clients, work)[0]
         looks.append(contents.look(store, queries, k))
     phases = [before, phase("during", looks, answers), quiet("after")]
     rebuild_seconds = None
@@ -273,7 +282,7 @@ def _write(
             partial(store.delete, _ids(change.deleted)),
             partial(store.add, _ids(change.updated), change.replacements),
         ):
-            with lock.writing():
+            with lock.hold_for_writing():
                 write_ns.append(clock.time_call(write)[1])
         contents.apply(change)
 

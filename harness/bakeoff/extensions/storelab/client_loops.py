@@ -59,12 +59,12 @@ def percentiles_of(times: Histogram) -> Percentiles:
 Search = Callable[[int], None]  # the number of the request
 
 
-def closed(search: Search, clients: int, seconds: float) -> tuple[list[ClientSamples], float]:
+def run_closed_loop(search: Search, clients: int, seconds: float) -> tuple[list[ClientSamples], float]:
     """Each client asks again as soon as it has its answer. Returns what they saw and how long it took."""
-    return closed_during(search, clients, lambda: time.sleep(seconds))
+    return run_closed_loop_during(search, clients, lambda: time.sleep(seconds))
 
 
-def closed_during(search: Search, clients: int, work: Callable[[], None]) -> tuple[list[ClientSamples], float]:
+def run_closed_loop_during(search: Search, clients: int, work: Callable[[], None]) -> tuple[list[ClientSamples], float]:
     """The same for as long as `work` takes, in this thread."""
     end = threading.Event()
 
@@ -73,7 +73,7 @@ def closed_during(search: Search, clients: int, work: Callable[[], None]) -> tup
             if end.is_set():
                 return
             start = clock.now()
-            _timed_search(search, request, start, answers)
+            _time_search(search, request, start, answers)
 
     def meanwhile() -> None:
         try:
@@ -84,7 +84,7 @@ def closed_during(search: Search, clients: int, work: Callable[[], None]) -> tup
     return _run_clients(client, clients, meanwhile)
 
 
-def open_(
+def run_open_loop(
     search: Search, rate: float, clients: int, seconds: float, *, seed: int = 42, drop_after: float = DROP_AFTER
 ) -> tuple[list[ClientSamples], float]:
     """Requests fall due at random times of the given rate; time counts from then, also when all clients are busy."""
@@ -106,7 +106,7 @@ def open_(
                 answers.dropped += 1
                 continue
             answers.late += behind > LATE_NS
-            _timed_search(search, request, intended, answers)
+            _time_search(search, request, intended, answers)
 
     return _run_clients(client, clients, lambda: None)
 
@@ -118,7 +118,7 @@ def _due_times(rate: float, seconds: float, seed: int) -> Iterator[float]:
         yield due
 
 
-def _timed_search(search: Search, request: int, since: int, answers: ClientSamples) -> None:
+def _time_search(search: Search, request: int, since: int, answers: ClientSamples) -> None:
     try:
         search(request)
         answers.add(clock.now() - since)

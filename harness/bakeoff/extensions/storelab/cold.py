@@ -17,7 +17,7 @@ from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.clock import time_call
-from bakeoff.core.printable import pluralise
+from bakeoff.core.facts import Fact, fact
 from bakeoff.extensions.storelab.own_process import in_own_process
 from bakeoff.extensions.storelab.vector_sample import VectorSample
 from bakeoff.search.stores import STORES
@@ -42,7 +42,7 @@ class ColdStart(msgspec.Struct, kw_only=True, frozen=True):
     label: str
     options: dict[str, Any]
     disk_bytes: int | None = None
-    dropped: str = ""
+    dropped: Fact | str = ""  # words in format 1
     cold: list[Opened] = []
     warm: list[Opened] = []
     not_run: str | None = None
@@ -54,28 +54,26 @@ def cold_start(name: str, options: dict[str, Any], saved: Path, folder: Path, k:
     label = STORES.get(name).label(options)
     disk_bytes = in_own_process(_fill, name, options, saved, folder)[0]
     files = files_under(folder)
-    said = ""
+    dropped: Fact | str = ""
     cold, warm = [], []
     for _ in range(TIMES):
-        said = drop_from_memory(files)
+        dropped = drop_from_memory(files)
         cold.append(in_own_process(open_again, name, options, folder, query, k))
     for _ in range(TIMES):
         warm.append(in_own_process(open_again, name, options, folder, query, k))
     in_own_process(_discard, name, options, folder, len(query))
     return ColdStart(
-        store=name, label=label, options=options, disk_bytes=disk_bytes, dropped=said, cold=cold, warm=warm
+        store=name, label=label, options=options, disk_bytes=disk_bytes, dropped=dropped, cold=cold, warm=warm
     )
 
 
-def drop_from_memory(files: list[Path]) -> str:
+def drop_from_memory(files: list[Path]) -> Fact:
     """Evict the files from the page cache, and report the outcome."""
     if not files:
-        return "not possible: the files are a server's"
+        return fact("storelab.files_of_a_server")
     if not evict(files):
-        return "not possible on this system"
-    share = resident_share(files)
-    left = "how much stayed in memory is not known" if share is None else f"{100 * share:.0f} % stayed in memory"
-    return f"posix_fadvise on {pluralise(len(files), 'file')}: {left}"
+        return fact("storelab.no_eviction")
+    return fact("storelab.evicted", files=len(files), resident_share=resident_share(files))
 
 
 def _fill(name: str, options: dict[str, Any], saved: Path, folder: Path) -> tuple[int | None]:

@@ -93,6 +93,7 @@ def load_endpoint(
     from bakeoff.extensions.storelab.provider_load import check_provider, estimate, load_provider, settings_of
     from bakeoff.extensions.storelab.provider_table import provider_sheet
     from bakeoff.report.console import Bars
+    from bakeoff.report.words import words as words_of
 
     provider = _provider(name, model, options)
     try:
@@ -122,7 +123,7 @@ def load_endpoint(
     finally:
         provider.close()
     if not any(level.requests for level in measured.levels):
-        raise StoreError(f"no request was answered, so nothing was written\n  {measured.sentences[-1]}")
+        raise StoreError(f"no request was answered, so nothing was written\n  {words_of(measured.facts[-1])}")
     write_sheet(out, "provider", measured, provider_sheet(measured))
 
 

@@ -9,14 +9,15 @@ from typing import Any, TypeVar
 import msgspec
 from bakeoff_providers.errors import BakeoffError, Unavailable
 
+from bakeoff.core.facts import Fact, fact
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
 from bakeoff.extensions.storelab.churn import Writes, churn_saved, plan_writes
 from bakeoff.extensions.storelab.cold import ColdStart, cold_start
-from bakeoff.extensions.storelab.filtered import SHARES, FilterTest, filter_test_saved, possible
+from bakeoff.extensions.storelab.filtered import SHARES, FilterTest, filter_test_saved, possible_shares
 from bakeoff.extensions.storelab.footprint import store_folder
 from bakeoff.extensions.storelab.own_process import in_own_process
-from bakeoff.extensions.storelab.vector_sample import VectorSample
+from bakeoff.extensions.storelab.vector_sample import FORMAT, VectorSample
 from bakeoff.running.environment import this_machine
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.scratch import scratch
@@ -37,7 +38,10 @@ class ConditionSettings(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Conditions(msgspec.Struct, kw_only=True):
-    """`conditions.json`: one line per store and condition. A failure affects only its own line."""
+    """`conditions.json`: one line per store and condition. A failure affects only its own line.
+
+    Format 1 had warnings in words.
+    """
 
     sample: str
     documents: int
@@ -47,8 +51,9 @@ class Conditions(msgspec.Struct, kw_only=True):
     writes: list[Writes]
     filters: list[FilterTest]
     cold: list[ColdStart]
-    warnings: list[str]
+    warnings: list[Fact | str]
     machine: Machine
+    format: int = 1
 
 
 def conditions(
@@ -76,6 +81,7 @@ def conditions(
         cold=[],
         warnings=[*sample.warnings(), *_list_left_out(len(sample.documents), asked)],
         machine=machine,
+        format=FORMAT,
     )
     with scratch("conditions") as saved, progress("stores under conditions", len(stores)) as advance:
         sample.save(saved)
@@ -121,11 +127,11 @@ def _line(
         return kind(store=name, label=store.label(options), options=options, not_run=str(error), **more)
 
 
-def _list_left_out(documents: int, asked: ConditionSettings) -> list[str]:
+def _list_left_out(documents: int, asked: ConditionSettings) -> list[Fact]:
     if not asked.filters:
         return []
     return [
-        f"{share:g} % of {documents} documents is less than one: this filter was left out"
+        fact("storelab.filter_left_out", share=share, documents=documents)
         for share in SHARES
-        if share not in possible(documents, SHARES)
+        if share not in possible_shares(documents, SHARES)
     ]

@@ -63,7 +63,7 @@ def metadata_of(documents: int, shares: Sequence[float], tenants: int, seed: int
     return fields
 
 
-def possible(documents: int, shares: Sequence[float]) -> list[float]:
+def possible_shares(documents: int, shares: Sequence[float]) -> list[float]:
     """The shares that let at least one document pass."""
     return [share for share in shares if round(documents * share / 100)]
 
@@ -79,7 +79,7 @@ def filter_test(
     seed: int = 42,
 ) -> FilterTest:
     """Fill the store once. Run the same queries under each filter, then each within a random tenant."""
-    shares = possible(len(sample.documents), shares)
+    shares = possible_shares(len(sample.documents), shares)
     fields = metadata_of(len(sample.documents), shares, tenants, seed)
     store.add(sample.ids, np.array(sample.documents), fields)
     store.build()
@@ -120,7 +120,7 @@ def _measure_filter(
     for query, where in zip(queries, conditions, strict=True):
         hits, nanoseconds = clock.time_call(partial(store.search, query, k, where))
         samples.append(nanoseconds)
-        rows = passing.setdefault(str(where), _passing(fields, where))
+        rows = passing.setdefault(str(where), _rows_passing(fields, where))
         nearest, scores = brute_force.nearest(query[None], documents[rows], k)
         returned = rows_of(hits)
         allowed = returned[np.isin(returned, rows)]
@@ -137,7 +137,7 @@ def _measure_filter(
     )
 
 
-def _passing(fields: Sequence[Mapping[str, Any]], where: Where | None) -> NDArray[np.intp]:
+def _rows_passing(fields: Sequence[Mapping[str, Any]], where: Where | None) -> NDArray[np.intp]:
     wanted = (where or {}).items()
     return np.flatnonzero([all(document.get(field) == value for field, value in wanted) for document in fields])
 

@@ -20,10 +20,11 @@ import numpy as np
 from bakeoff_providers.errors import BakeoffError, Unavailable
 
 from bakeoff.core.clock import time_call
+from bakeoff.core.facts import Fact
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
 from bakeoff.extensions.storelab.own_process import in_own_process
-from bakeoff.extensions.storelab.vector_sample import VectorSample
+from bakeoff.extensions.storelab.vector_sample import FORMAT, VectorSample
 from bakeoff.running.environment import this_machine
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
@@ -70,13 +71,14 @@ class Footprint(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Footprints(msgspec.Struct, kw_only=True):
-    """`footprint.json`."""
+    """`footprint.json`. Format 1 had warnings in words."""
 
     sample: str
     dimensions: int
     stores: list[Footprint]
-    warnings: list[str]
+    warnings: list[Fact | str]
     machine: Machine
+    format: int = 1
 
 
 def footprints(
@@ -93,8 +95,9 @@ def footprints(
                 advance(2)
     machine = after_work(machine)
     return Footprints(
-        sample=sample.name, dimensions=sample.dimensions, stores=measured, warnings=sample.warnings(), machine=machine
-    )
+        sample=sample.name, dimensions=sample.dimensions, stores=measured, warnings=[*sample.warnings()],
+        machine=machine, format=FORMAT,
+    )  # fmt: skip
 
 
 def _footprint(store: str, options: dict[str, Any], folder: Path, documents: int) -> Footprint:
@@ -216,7 +219,7 @@ def project(
     rate = (large.add_seconds + large.build_seconds) / growth(large.documents)
     formulas = {
         "build": f"{rate:.3g} s · n" + ("" if large.exact else " · log2 n"),
-        "disk": "not known" if disk is None else str(disk),
+        **({} if disk is None else {"disk": str(disk)}),
         "memory": str(memory),
         "size_model": large.formula,
     }

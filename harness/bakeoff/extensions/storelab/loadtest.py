@@ -14,6 +14,7 @@ import msgspec
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import Unavailable
 
+from bakeoff.core.facts import Fact, fact
 from bakeoff.core.figures import Percentiles
 from bakeoff.core.filters import Condition, Metadata
 from bakeoff.core.machine import Machine, after_work
@@ -23,12 +24,12 @@ from bakeoff.extensions.storelab.client_loops import (
     ClientSamples,
     Histogram,
     Search,
-    closed,
-    open_,
     percentiles_of,
     pool_times,
+    run_closed_loop,
+    run_open_loop,
 )
-from bakeoff.extensions.storelab.vector_sample import VectorSample
+from bakeoff.extensions.storelab.vector_sample import FORMAT, VectorSample
 from bakeoff.running.environment import this_machine
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores import STORES
@@ -82,7 +83,7 @@ class LoadLevel(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class LoadTest(msgspec.Struct, kw_only=True):
-    """`loadtest.json`."""
+    """`loadtest.json`. Format 1 had sentences and warnings in words."""
 
     store: str
     label: str
@@ -93,10 +94,11 @@ class LoadTest(msgspec.Struct, kw_only=True):
     k: int
     levels: list[LoadLevel]
     knee: int | None
-    sentences: list[str]
-    warnings: list[str]
+    warnings: list[Fact | str]
     machine: Machine
     times_ns: list[Histogram] = []
+    format: int = 1
+    facts: list[Fact] = []
 
 
 def _count(answers: Sequence[ClientSamples]) -> int:
@@ -150,23 +152,23 @@ def loadtest(
     """Run closed loops with more and more clients, then open loops, each compared with a null store."""
     machine = this_machine()
     null = NullStore(dimensions=sample.dimensions, folder=Path())
-    search, nothing = _searching(store, sample, k), _searching(null, sample, k)
+    search, nothing = _make_search(store, sample, k), _make_search(null, sample, k)
     for request in range(10):
         search(request)
     levels: list[LoadLevel] = []
     times: list[Histogram] = []
     with progress(f"load test of {store.name}", len(clients) + len(rates)) as advance:
         for count in clients:
-            answers, took = closed(search, count, seconds)
-            idle, idle_took = closed(nothing, count, min(seconds, 1.0))
+            answers, took = run_closed_loop(search, count, seconds)
+            idle, idle_took = run_closed_loop(nothing, count, min(seconds, 1.0))
             limit = _throughput(idle, idle_took)
             limited = _throughput(answers, took) >= LIMIT * limit
             levels.append(level_of("closed", count, answers, took, client_limit=limit, limited=limited))
             times.append(pool_times(answers))
             advance(1)
         for rate in rates:
-            answers, took = open_(search, rate, max(clients), seconds, seed=seed)
-            idle, idle_took = open_(nothing, rate, max(clients), min(seconds, 2.0), seed=seed)
+            answers, took = run_open_loop(search, rate, max(clients), seconds, seed=seed)
+            idle, idle_took = run_open_loop(nothing, rate, max(clients), min(seconds, 2.0), seed=seed)
             limit = _throughput(idle, idle_took)
             limited = sum(client.late for client in idle) > LATE_SHARE * max(1, _count(idle))
             levels.append(level_of("open", max(clients), answers, took, rate, client_limit=limit, limited=limited))
@@ -183,10 +185,11 @@ def loadtest(
         k=k,
         levels=levels,
         knee=best.clients if best else None,
-        sentences=sentences(levels),
-        warnings=sample.warnings(),
+        warnings=[*sample.warnings()],
         machine=after_work(machine),
         times_ns=times,
+        format=FORMAT,
+        facts=load_facts(levels),
     )
 
 
@@ -204,7 +207,7 @@ def loadtest_store(name: str, options: dict[str, Any], sample: VectorSample, **h
             store.discard()
 
 
-def _searching(store: Store, sample: VectorSample, k: int) -> Search:
+def _make_search(store: Store, sample: VectorSample, k: int) -> Search:
     queries = list(sample.queries)
     count = len(queries)
 
@@ -220,35 +223,26 @@ def knee(levels: Sequence[LoadLevel]) -> LoadLevel | None:
     return max(curve, key=lambda level: level.throughput / (level.latency.p95 or 1.0), default=None)
 
 
-def sentences(levels: Sequence[LoadLevel]) -> list[str]:
+def load_facts(levels: Sequence[LoadLevel]) -> list[Fact]:
     """The knee, late and dropped requests, errors, and whether the client was the bottleneck."""
-    lines = []
+    facts = []
     if best := knee(levels):
         loads = [level for level in levels if level.loop == "closed"]
         most = max(loads, key=lambda level: level.throughput)
-        last = best.clients == max(level.clients for level in loads)
-        more = " It is the largest load tried: with more --clients it may be higher." if last else ""
-        lines.append(
-            f"The knee is at {_clients(best)}: {best.throughput:.0f} per second, p95 {best.latency.p95:.2f} ms; "
-            f"the most was {most.throughput:.0f} per second, with {_clients(most)}.{more}"
-        )
+        facts.append(
+            fact("storelab.knee", clients=best.clients, per_second=best.throughput, p95_ms=best.latency.p95,
+                 most_per_second=most.throughput, most_clients=most.clients,
+                 last=best.clients == max(level.clients for level in loads))
+        )  # fmt: skip
     for level in levels:
-        name = _clients(level) if level.rate is None else f"{level.rate:g} per second"
+        load = {"clients": level.clients, "rate": level.rate}
         if level.limited:
-            lines.append(
-                f"{name}: the client's own limit was reached ({level.client_limit:.0f} per second with a store that "
-                "does nothing): this says little about the store."
-            )
+            facts.append(fact("storelab.client_limit", **load, per_second=level.client_limit))
         if level.late or level.dropped:
-            lines.append(
-                f"{name}: {level.late} requests began late and {level.dropped} were dropped after {DROP_AFTER:g} s; "
-                "times count from when they were due."
+            facts.append(
+                fact("storelab.late", **load, late=level.late, dropped=level.dropped, dropped_after_s=DROP_AFTER)
             )
         if level.errors:
-            counted = ", ".join(f"{count} × {kind}" for kind, count in sorted(level.errors.items()))
-            lines.append(f"{name}: errors: {counted}.")
-    return lines
-
-
-def _clients(level: LoadLevel) -> str:
-    return "1 client" if level.clients == 1 else f"{level.clients} clients"
+            kinds = sorted(level.errors)
+            facts.append(fact("storelab.errors", **load, kinds=kinds, counts=[level.errors[kind] for kind in kinds]))
+    return facts

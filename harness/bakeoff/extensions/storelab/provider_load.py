@@ -24,10 +24,12 @@ from bakeoff.calls.paid import Account, Calls, Sent
 from bakeoff.calls.retry import RetryPolicy
 from bakeoff.core import clock
 from bakeoff.core.clock import percentiles
+from bakeoff.core.facts import Fact, fact
 from bakeoff.core.figures import Percentiles
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
 from bakeoff.embedding.embed import vector_service
+from bakeoff.extensions.storelab.vector_sample import FORMAT
 from bakeoff.running.environment import this_machine
 
 _TEXT = (
@@ -74,7 +76,7 @@ class CorpusProjection(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class ProviderLoad(msgspec.Struct, kw_only=True):
-    """`provider.json`."""
+    """`provider.json`. Format 1 had sentences."""
 
     provider: str
     model: str
@@ -83,8 +85,9 @@ class ProviderLoad(msgspec.Struct, kw_only=True):
     knees: list[Setting]
     projections: list[CorpusProjection]
     spent_usd: float | None
-    sentences: list[str]
     machine: Machine
+    format: int = 1
+    facts: list[Fact] = []
 
 
 class PlannedLoad(msgspec.Struct, frozen=True):
@@ -157,8 +160,9 @@ def load_provider(
         knees=[level.setting for level in knees],
         projections=[_projection(level, provider, documents) for level in _fastest(levels)],
         spent_usd=price_of(sender.tokens, provider.card) if provider.local or provider.card.price else None,
-        sentences=sentences(levels, knees, len(settings)),
         machine=after_work(machine),
+        format=FORMAT,
+        facts=provider_facts(levels, knees, len(settings)),
     )
 
 
@@ -264,30 +268,20 @@ def _projection(level: ProviderLevel, provider: Provider, documents: int) -> Cor
     )
 
 
-def sentences(levels: Sequence[ProviderLevel], knees: Sequence[ProviderLevel], wanted: int) -> list[str]:
-    """The knees, the first rate-limited setting, and the settings that were not tried."""
-    lines = [
-        f"{level.setting.words} words: the knee is at {setting_words(level.setting)}, "
-        f"{level.texts_per_second:.0f} texts per second"
+def provider_facts(levels: Sequence[ProviderLevel], knees: Sequence[ProviderLevel], wanted: int) -> list[Fact]:
+    """The knees, the first rate-limited setting, failed settings, and those not tried."""
+    facts = [
+        fact("storelab.provider_knee", **msgspec.structs.asdict(level.setting), texts_per_second=level.texts_per_second)
         for level in knees
     ]
     if limited := next((level for level in levels if level.too_many), None):
         total = sum(level.too_many for level in levels)
-        lines.append(
-            f"{total} requests were refused as too many (429), first at {setting_words(limited.setting)} with "
-            f"{limited.setting.words} words; they were sent again after the wait that the server asked for"
-        )
-    lines += [
-        f"{setting_words(level.setting)}, {level.setting.words} words: {level.stopped}"
+        facts.append(fact("storelab.rate_limited", requests=total, **msgspec.structs.asdict(limited.setting)))
+    facts += [
+        fact("storelab.setting_stopped", **msgspec.structs.asdict(level.setting), reason=level.stopped)
         for level in levels
         if level.stopped
     ]
     if len(levels) < wanted:
-        lines.append(f"{wanted - len(levels)} settings were not tried: the budget was reached")
-    return lines
-
-
-def setting_words(setting: Setting) -> str:
-    """The setting in words, without the text length."""
-    clients = "1 request" if setting.clients == 1 else f"{setting.clients} requests"
-    return f"batches of {setting.batch}, {clients} at a time"
+        facts.append(fact("storelab.settings_not_tried", settings=wanted - len(levels)))
+    return facts

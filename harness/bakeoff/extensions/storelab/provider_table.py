@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from bakeoff.extensions.storelab.provider_load import ProviderLevel, ProviderLoad, setting_words
+from bakeoff.extensions.storelab.provider_load import ProviderLevel, ProviderLoad
 from bakeoff.extensions.storelab.tables import Sheet, SheetTable, machine_line, number, timing_doubts
+from bakeoff.extensions.storelab.words import setting_words
+from bakeoff.report.words import words
 
 
 def provider_sheet(load: ProviderLoad) -> Sheet:
@@ -30,7 +32,7 @@ def provider_sheet(load: ProviderLoad) -> Sheet:
         [
             str(projection.words),
             f"{projection.documents:,}",
-            setting_words(projection.setting),
+            setting_words(projection.setting.batch, projection.setting.clients),
             f"{projection.hours:.2f}",
             f"{projection.tokens / 1e6:,.1f}",
             "not known" if projection.usd is None else f"{projection.usd:,.2f}",
@@ -40,7 +42,7 @@ def provider_sheet(load: ProviderLoad) -> Sheet:
     spent = "not known" if load.spent_usd is None else f"${load.spent_usd:.4f}"
     return Sheet(
         title=f"Load test of {load.provider} {load.model}",
-        sentences=[*load.sentences, *timing_doubts(load.machine)],
+        sentences=[*map(words, load.facts), *timing_doubts(load.machine)],
         tables=[SheetTable(heads, rows, range(10), keys=3), SheetTable(corpus_heads, corpus, range(1, 6))],
         remarks=[
             "Times are those of answered requests alone; throughput counts waits and requests that were sent again.",

@@ -15,10 +15,11 @@ from bakeoff_providers.errors import BakeoffError
 
 from bakeoff.core import clock
 from bakeoff.core.clock import percentiles, time_call
+from bakeoff.core.facts import Fact, fact
 from bakeoff.core.figures import Percentiles
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
-from bakeoff.extensions.storelab.vector_sample import VectorSample, rows_of
+from bakeoff.extensions.storelab.vector_sample import FORMAT, VectorSample, rows_of
 from bakeoff.running.environment import this_machine
 from bakeoff.search import brute_force
 from bakeoff.search.stores import STORES
@@ -75,48 +76,34 @@ def _size_first(point: SweepPoint) -> tuple[float, float] | None:
     return None if point.index_bytes is None else (point.index_bytes, point.latency.p50 or np.inf)
 
 
-def _milliseconds(point: SweepPoint) -> float | None:
-    return point.latency.p50
-
-
-def _bytes(point: SweepPoint) -> float | None:
-    return point.index_bytes
-
-
-def sentences(points: Sequence[SweepPoint], target: float, k: int) -> list[str]:
+def sweep_facts(points: Sequence[SweepPoint], target: float, k: int) -> list[Fact]:
     """The best setting of each tunable index, then the fastest and the smallest of all."""
-    lines = []
+    facts = []
     for label in dict.fromkeys(point.label for point in points if point.query):
         settings = [point for point in points if point.label == label]
         enough = [point for point in settings if point.recall >= target]
         if enough:
             best = min(enough, key=lambda point: (point.latency.p50 or 0.0) if len(point.query) > 1 else _first(point))
-            lines.append(
-                f"{label}: {best.setting} is enough for {target:g} (recall@{k} {best.recall:.4f}, p50 {_ms(best)})"
-            )
         else:
             best = max(settings, key=lambda point: point.recall)
-            lines.append(f"{label}: never reaches {target:g} (at most {best.recall:.4f}, with {best.setting})")
+        facts.append(
+            fact("storelab.setting", label=label, setting=best.setting, reached=bool(enough), target=target, k=k,
+                 recall=best.recall, p50_ms=best.latency.p50)
+        )  # fmt: skip
     reached = [point for point in points if point.recall >= target]
-    for word, cost, shown in (("fastest", _milliseconds, _ms), ("smallest", _bytes, _mb)):
-        ranked = [point for point in reached if cost(point) is not None]
-        if ranked:
-            best = min(ranked, key=lambda point: cost(point) or 0.0)
-            setting = f" with {best.setting}" if best.query else ""
-            lines.append(f"The {word} with recall@{k} of {target:g} or more: {best.label}{setting}, {shown(best)}.")
-    return lines
+    if timed := [(point.latency.p50, point) for point in reached if point.latency.p50 is not None]:
+        milliseconds, best = min(timed, key=lambda entry: entry[0])
+        facts.append(
+            fact("storelab.fastest", label=best.label, setting=best.setting, target=target, k=k, p50_ms=milliseconds)
+        )
+    if sized := [(point.index_bytes, point) for point in reached if point.index_bytes is not None]:
+        size, best = min(sized, key=lambda entry: entry[0])
+        facts.append(fact("storelab.smallest", label=best.label, setting=best.setting, target=target, k=k, bytes=size))
+    return facts
 
 
 def _first(point: SweepPoint) -> float:
     return float(next(iter(point.query.values())))
-
-
-def _ms(point: SweepPoint) -> str:
-    return "unknown" if point.latency.p50 is None else f"{point.latency.p50:.3f} ms"
-
-
-def _mb(point: SweepPoint) -> str:
-    return "unknown" if point.index_bytes is None else f"{point.index_bytes / 1e6:.1f} MB"
 
 
 WARM_UP = 10
@@ -134,7 +121,7 @@ class StoreGrid:
 
 
 class Sweep(msgspec.Struct, kw_only=True):
-    """`sweep.json`."""
+    """`sweep.json`. Format 1 had sentences and warnings in words."""
 
     sample: str
     documents: int
@@ -146,9 +133,10 @@ class Sweep(msgspec.Struct, kw_only=True):
     points: list[SweepPoint]
     pruned: int
     not_run: dict[str, str]
-    sentences: list[str]
-    warnings: list[str]
+    warnings: list[Fact | str]
     machine: Machine
+    format: int = 1
+    facts: list[Fact] = []
 
 
 def sweep(
@@ -193,9 +181,10 @@ def sweep(
         points=points,
         pruned=pruned,
         not_run=not_run,
-        sentences=sentences(points, target, k),
-        warnings=sample.warnings(),
+        warnings=[*sample.warnings()],
         machine=after_work(machine),
+        format=FORMAT,
+        facts=sweep_facts(points, target, k),
     )
 
 
@@ -219,7 +208,7 @@ def _measure(
 ) -> tuple[list[SweepPoint], int]:
     with (
         scratch("sweep") as folder,
-        _discarding(STORES.create(store_grid.store, dimensions=sample.dimensions, folder=folder, **build)) as store,
+        _discard_after(STORES.create(store_grid.store, dimensions=sample.dimensions, folder=folder, **build)) as store,
     ):
         _, added = time_call(partial(store.add, sample.ids, sample.documents))
         _, built = time_call(store.build)
@@ -250,7 +239,7 @@ def _measure(
 
 
 @contextmanager
-def _discarding(store: Store) -> Iterator[Store]:
+def _discard_after(store: Store) -> Iterator[Store]:
     try:
         yield store
     finally:

@@ -15,8 +15,9 @@ from bakeoff.extensions.storelab.cold import LATER, TIMES, ColdStart, median
 from bakeoff.extensions.storelab.conditions import Conditions
 from bakeoff.extensions.storelab.filtered import FilterTest
 from bakeoff.extensions.storelab.footprint import Footprints
-from bakeoff.extensions.storelab.loadtest import LoadLevel, LoadTest
-from bakeoff.extensions.storelab.sweep import Sweep
+from bakeoff.extensions.storelab.loadtest import LoadLevel, LoadTest, load_facts
+from bakeoff.extensions.storelab.sweep import Sweep, sweep_facts
+from bakeoff.extensions.storelab.words import text_of
 from bakeoff.report.matrix import DOUBT
 from bakeoff.report.words import words
 
@@ -70,14 +71,14 @@ def sweep_sheet(sweep: Sweep) -> Sheet:
     beaten = len(sweep.points) - len(kept)
     return Sheet(
         title=f"Sweep: {sweep.sample}, {sweep.queries} queries × {sweep.rounds}, top {sweep.k}",
-        sentences=[*sweep.sentences, *timing_doubts(sweep.machine)],
+        sentences=[*map(words, sweep_facts(sweep.points, sweep.target, sweep.k)), *timing_doubts(sweep.machine)],
         tables=[SheetTable(heads, rows, range(2, 7), keys=2)],
         remarks=[
             f"{YES} on the front: nothing else has as much recall for less time (fastest) or fewer bytes (smallest).",
             f"{beaten} settings are dominated and not shown; {sweep.pruned} were not tried, since a cheaper setting of "
             "the same index had missed nothing.",
             *(f"not run: {label}: {reason}" for label, reason in sweep.not_run.items()),
-            *sweep.warnings,
+            *map(text_of, sweep.warnings),
             machine_line(sweep.machine),
         ],
     )
@@ -108,14 +109,14 @@ def loadtest_sheet(load: LoadTest) -> Sheet:
     ]
     return Sheet(
         title=f"Load test of {load.label}: {load.sample}, top {load.k}",
-        sentences=[*load.sentences, *timing_doubts(load.machine)],
+        sentences=[*map(words, load_facts(load.levels)), *timing_doubts(load.machine)],
         tables=[SheetTable(heads, rows, range(1, 12), keys=3)],
         remarks=[
             "Closed: each client asks again when it has its answer. Open: requests fall due at random times of the "
             "rate, and time counts from then.",
             "The times of a closed loop are of the store's search alone; answered/s is over all seconds, also those in "
             "which the client, or another program, had the processor.",
-            *load.warnings,
+            *map(text_of, load.warnings),
             machine_line(load.machine),
         ],
     )
@@ -160,7 +161,7 @@ def footprint_sheet(footprints: Footprints) -> Sheet:
             "–" if projection.disk_bytes is None else f"{projection.disk_bytes / 1e9:.2f}",
             f"{projection.resident_bytes / 1e9:.2f}",
             f"{projection.size_model_bytes / 1e9:.2f}",
-            *(footprint.formulas[name] for name in ("disk", "memory", "size_model", "build")),
+            *(footprint.formulas.get(name, "–") for name in ("disk", "memory", "size_model", "build")),
         ]
         for footprint in footprints.stores
         for projection in footprint.projections
@@ -180,7 +181,7 @@ def footprint_sheet(footprints: Footprints) -> Sheet:
                 for footprint in footprints.stores
                 if footprint.not_run
             ),
-            *footprints.warnings,
+            *map(text_of, footprints.warnings),
             machine_line(footprints.machine),
         ],
     )
@@ -269,7 +270,7 @@ def conditions_sheet(measured: Conditions) -> Sheet:
             f"Medians of {TIMES} new processes without their imports; later: the median of {LATER} further answers. "
             "Cold: after the files were dropped from memory; warm: again, with the files as the last process left them."
         )
-        remarks += [f"{line.label}: {line.dropped}" for line in measured.cold if line.dropped]
+        remarks += [f"{line.label}: {text_of(line.dropped)}" for line in measured.cold if line.dropped]
     failed = [
         f"not run: {line.label}: {what}: {line.not_run}"
         for what, lines in (("writes", measured.writes), ("filters", measured.filters), ("cold start", measured.cold))
@@ -283,7 +284,7 @@ def conditions_sheet(measured: Conditions) -> Sheet:
             *timing_doubts(measured.machine),
         ],
         tables=[table for table in tables if table.rows],
-        remarks=[*failed, *remarks, *measured.warnings, machine_line(measured.machine)],
+        remarks=[*failed, *remarks, *map(text_of, measured.warnings), machine_line(measured.machine)],
     )
 
 

@@ -11,6 +11,7 @@ from bakeoff_providers.arrays import read_vectors
 from bakeoff_providers.base import Role, Vectors
 from bakeoff_providers.errors import InputError, Unavailable
 
+from bakeoff.core.facts import Fact, fact
 from bakeoff.embedding.unit import unit
 from bakeoff.search.brute_force import Rows
 from bakeoff.search.hits import Hits
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.running.runner import Settings
 
+FORMAT = 2  # of the JSON files of this extension
 SMALL = 1000  # results over fewer documents do not generalise
 SPREAD = 0.5
 HELD_OUT = 1000
@@ -39,7 +41,7 @@ class VectorSample:
 
     @property
     def dimensions(self) -> int:
-        """How long every vector is."""
+        """The dimension of every vector."""
         return int(self.documents.shape[1])
 
     def first(self, documents: int) -> VectorSample:
@@ -57,11 +59,9 @@ class VectorSample:
         arrays = (np.load(folder / f"{part}.npy", mmap_mode="r") for part in ("documents", "queries"))
         return cls("", *arrays)
 
-    def warnings(self) -> list[str]:
+    def warnings(self) -> list[Fact]:
         """Why results from these vectors may mislead."""
-        if len(self.documents) < SMALL:
-            return [f"{len(self.documents)} documents are too few to tell stores apart: use --synthetic or --vectors"]
-        return []
+        return [fact("storelab.few_documents", documents=len(self.documents))] if len(self.documents) < SMALL else []
 
 
 def rows_of(hits: Hits) -> Rows:

@@ -194,7 +194,7 @@ class Milvus(HybridStore):
         A server searches unindexed data by an interim index, which may return too few results. Such a search is
         repeated as a scan of all that pass.
         """
-        k, passing = min(k, MOST), _passing(filters)
+        k, passing = min(k, MOST), _filter_expression(filters)
         parameters = self._parameters(k)
         if filters:
             parameters["params"]["nprobe"] = self.lists
@@ -226,7 +226,7 @@ class Milvus(HybridStore):
         self._filled = self._filled or self._client.get_collection_stats(self._name)["row_count"] > 0
         if not self._filled:
             return Hits([], [])
-        request, pool, passing = self._milvus.AnnSearchRequest, max(min(k, MOST), POOL), _passing(filters)
+        request, pool, passing = self._milvus.AnnSearchRequest, max(min(k, MOST), POOL), _filter_expression(filters)
         parts = [request([vector.tolist()], "vector", self._parameters(pool), pool, expr=passing)]
         said = text.replace("\0", " ").strip()
         if said:
@@ -301,7 +301,7 @@ def _hits(hits: Sequence[Any]) -> Hits:
     return Hits([hit["entity"]["id"] for hit in hits], [hit["distance"] for hit in hits])
 
 
-def _passing(filters: Sequence[Condition]) -> str:
+def _filter_expression(filters: Sequence[Condition]) -> str:
     return " and ".join(
         f"array_contains_any(tokens, [{', '.join(map(_quote, condition.tokens()))}])" for condition in filters
     )

@@ -399,7 +399,7 @@ class PgVector(HybridStore):
 
     def _rows(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> list[tuple[str, float]]:
         distance, value = self._column.distance, self._column.value(vector)
-        passing, values = _passing(filters)
+        passing, values = _filter_sql(filters)
         where = f" where {passing}" if passing else ""
         # DiskANN's order is that of its codes: under a filter more are taken, and the k nearest of them kept.
         fetched = max(k, self.ef_search) if self.index == "diskann" and filters else k
@@ -411,7 +411,7 @@ class PgVector(HybridStore):
 
     def _search_hybrid(self, text: str, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
         assert self._words is not None
-        passing, values = _passing(filters)
+        passing, values = _filter_sql(filters)
         value, text = self._column.value(vector), text.replace("\0", " ")
         statement = self._words.fuse(self._column.distance, k, max(k, POOL), passing)
         rows = self._connection.execute(statement, (value, *values, value, text, *values)).fetchall()
@@ -474,7 +474,7 @@ class PgVector(HybridStore):
         self.close()
 
 
-def _passing(filters: Sequence[Condition]) -> tuple[str, list[str]]:
+def _filter_sql(filters: Sequence[Condition]) -> tuple[str, list[str]]:
     """The conditions as SQL and values."""
     clauses = ["(" + " or ".join(["metadata @> %s::jsonb"] * len(condition.values)) + ")" for condition in filters]
     values = [json.dumps({condition.field: value}) for condition in filters for value in condition.values]

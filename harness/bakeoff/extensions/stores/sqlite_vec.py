@@ -138,7 +138,7 @@ class SqliteVec(Store):
 
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
         """Distances are 1 − cosine, or the Hamming distance of bits."""
-        passing, values = _passing(filters)
+        passing, values = _filter_sql(filters)
         if k <= MOST:
             limit = f" and rowid in ({passing})" if passing else ""
             nearest = (
@@ -187,7 +187,7 @@ class SqliteVec(Store):
         self._open.clear()
 
 
-def _passing(filters: Sequence[Condition]) -> tuple[str, list[str]]:
+def _filter_sql(filters: Sequence[Condition]) -> tuple[str, list[str]]:
     """SQL and values for the rows that meet all conditions."""
     wanted = [condition.tokens() for condition in filters]
     parts = [f"select number from tokens where token in ({', '.join('?' * len(allowed))})" for allowed in wanted]

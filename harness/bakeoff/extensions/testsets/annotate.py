@@ -66,7 +66,7 @@ class GradingSession:
         places = [*range(after + 1, len(self.pairs)), *range(min(after + 1, len(self.pairs)))]
         return next((at for at in places if self.grade_of(self.pairs[at]) is None), None)
 
-    def shown(self, at: int | None) -> dict[str, Any]:
+    def describe_pair(self, at: int | None) -> dict[str, Any]:
         """One pair as the page shows it: nothing about who found it, or what others gave."""
         with self._lock:
             if at is None:
@@ -150,7 +150,7 @@ def _block(block: str) -> str:
         else:
             parts.append((kind, line.strip()))
     return "".join(
-        _written(kind, [line for _, line in lines]) for kind, lines in groupby(parts, key=lambda part: part[0])
+        _render_block(kind, [line for _, line in lines]) for kind, lines in groupby(parts, key=lambda part: part[0])
     )
 
 
@@ -164,7 +164,7 @@ def _kind(line: str) -> str:
     return "number" if re.match(r"\s*\d+[.)]\s", line) else "text"
 
 
-def _written(kind: str, lines: list[str]) -> str:
+def _render_block(kind: str, lines: list[str]) -> str:
     if kind == "heading":
         return "".join(f"<h3>{_inline(line.lstrip('#').strip())}</h3>" for line in lines)
     if kind == "table":
@@ -196,7 +196,7 @@ class Server:
     def __init__(self, session: GradingSession, port: int = 0) -> None:
         self.session, self.token = session, secrets.token_urlsafe(16)
         self._guidelines = session.folder.guidelines  # what can't be read is said before the page is up
-        handler = type("Handler", (_Handler,), {"server_of_page": self})
+        handler = type("Handler", (_AnnotationHandler,), {"server_of_page": self})
         try:
             self._http = LocalServer(("127.0.0.1", port), handler)
         except OSError as error:
@@ -244,7 +244,7 @@ def _step(grade: int, name: str) -> dict[str, Any]:
     return {"grade": grade, "name": name, "words": definition(grade, name).removeprefix(name).removeprefix(": ")}
 
 
-class _Handler(LocalHandler):
+class _AnnotationHandler(LocalHandler):
     server_of_page: Server
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "bakeoff", ""
@@ -261,7 +261,7 @@ class _Handler(LocalHandler):
             self._send(200, self.server_of_page.page(nonce).encode(), "text/html; charset=utf-8", nonce)
         elif route == "pair":
             wanted = parse_qs(urlsplit(self.path).query).get("at", [""])[0]
-            self._answer(lambda: self.server_of_page.session.shown(whole_number(wanted)))
+            self._answer(lambda: self.server_of_page.session.describe_pair(whole_number(wanted)))
         else:
             self._refuse(404, "there is no such page")
 

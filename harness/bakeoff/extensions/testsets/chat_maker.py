@@ -9,7 +9,7 @@ import msgspec
 
 from bakeoff.core.hashing import order_key
 from bakeoff.extensions.testsets.ask import Asker, Question, Unusable, read_object
-from bakeoff.extensions.testsets.generate import Draft, GenerationRequest, Maker
+from bakeoff.extensions.testsets.generate import GenerationRequest, Maker, QueryDraft
 from bakeoff.tasks.formats.native import Article
 
 SHOWN = 3  # documents per prompt
@@ -51,13 +51,13 @@ class ChatMaker(Maker):
     def __init__(self, *, asker: Asker) -> None:
         self._asker = asker
 
-    def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Draft]:
+    def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[QueryDraft]:
         """Send one prompt at a time, so that none is paid for in vain."""
         for number, question in enumerate(self.questions(articles, category, request)):
             shown = _choose(articles, category, request.seed, number)
             for query in self._asker.ask(question, partial(_read, len(shown))).queries:
                 pages = dict.fromkeys(shown[place - 1].document_id for place in query.documents)
-                yield Draft(" ".join(query.text.split()), category, tuple(pages))
+                yield QueryDraft(" ".join(query.text.split()), category, tuple(pages))
 
     def questions(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Question]:
         """The prompts for one category, in the order they are sent."""

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from bakeoff_providers.errors import InputError
 
 from bakeoff.tasks.formats.native import Article
 
+ContentType = Literal[
+    "event", "historical site", "administrative region", "neighborhood", "natural feature", "landmark", "city"
+]
 # The first pattern that matches a title or category determines the content type of a database row.
-CONTENT_TYPES: Mapping[str, str] = {
+CONTENT_TYPES: Mapping[ContentType, str] = {
     "event": r"\b(oil spill|earthquake|wildfire|disaster|massacre|battle|election|in (18|19|20)\d\d)\b",
     "historical site": r"histor|national register|ghost town|former (populated|settlement)|mission",
     "administrative region": r"^(?!.* in ).* county, (utah|california)$|^(utah|california) counties|"
@@ -38,7 +42,7 @@ def with_content_type(title: str, categories: Sequence[str]) -> list[str]:
     return [infer_content_type(title, categories), *(tag for tag in categories if tag not in CONTENT_TYPES)]
 
 
-def infer_content_type(title: str, categories: Sequence[str]) -> str:
+def infer_content_type(title: str, categories: Sequence[str]) -> ContentType:
     """Infer the content type from the title, then from the categories; default: city."""
     for text in (title, *categories):
         for kind, pattern in CONTENT_TYPES.items():

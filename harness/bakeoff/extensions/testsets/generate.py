@@ -20,7 +20,7 @@ from bakeoff.tasks.formats.native import Article, QueryEntry, QueryFile, count_c
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class QueryDraft:
     """A proposed query and the documents it was made from."""
 
     text: str
@@ -43,7 +43,7 @@ class Maker(Plugin, ABC):
     """Proposes queries, best first, as many as it can; the filter stops it when it has enough."""
 
     @abstractmethod
-    def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Draft]:
+    def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[QueryDraft]:
         """Proposals for one category."""
 
 
@@ -82,7 +82,7 @@ class Dropped:
 class Generated:
     """Queries that passed the filter, their overlap with their sources, and dropped drafts."""
 
-    queries: list[Draft] = field(default_factory=list)
+    queries: list[QueryDraft] = field(default_factory=list)
     overlaps: list[float] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     short: dict[str, int] = field(default_factory=dict)
@@ -124,7 +124,12 @@ def generate(
 
 
 def _objection(
-    draft: Draft, shared: float, generated: Generated, existing: Sequence[str], most_overlap: float, most_alike: float
+    draft: QueryDraft,
+    shared: float,
+    generated: Generated,
+    existing: Sequence[str],
+    most_overlap: float,
+    most_alike: float,
 ) -> str:
     if not draft.text.strip():
         return "empty"

@@ -63,7 +63,7 @@ def next_pairs(
     with progress("queries", len(queries)) as advance:
         for column, query in enumerate(queries):
             answers = {label: rankings[label][query] for label in labels if query in rankings[label]}
-            places = _unjudged(answers, task.judgments.get(query, {}), depth or measure.k or 10)
+            places = _find_unjudged(answers, task.judgments.get(query, {}), depth or measure.k or 10)
             if places:
                 changed = _with_each_grade(answers, task, query, list(places), measure, scale)
                 for document, ranks in places.items():
@@ -102,7 +102,7 @@ def _scores(answers: Mapping[str, Ranking], task: Task, queries: Sequence[str], 
     return score_queries(join(answers, task.judgments, queries), [measure], task.rel)[measure]
 
 
-def _unjudged(answers: Mapping[str, Ranking], judged: Mapping[str, int], depth: int) -> dict[str, dict[str, int]]:
+def _find_unjudged(answers: Mapping[str, Ranking], judged: Mapping[str, int], depth: int) -> dict[str, dict[str, int]]:
     """Ungraded documents that somebody found near the top, with the ranks they hold there."""
     places: dict[str, dict[str, int]] = {}
     for label, ranking in answers.items():

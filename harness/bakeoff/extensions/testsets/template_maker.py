@@ -12,7 +12,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.hashing import order_key
 from bakeoff.extensions.testsets.content_types import content_type
-from bakeoff.extensions.testsets.generate import Draft, GenerationRequest, Maker
+from bakeoff.extensions.testsets.generate import GenerationRequest, Maker, QueryDraft
 from bakeoff.extensions.testsets.text_similarity import content_words
 from bakeoff.tasks.formats.native import Article
 
@@ -153,7 +153,7 @@ TEMPLATES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 class TemplateMaker(Maker):
     """Fills every template in every way, in an order drawn by the seed."""
 
-    def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[Draft]:
+    def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[QueryDraft]:
         """One draft per filling; its sources are all documents that match it."""
         if request.as_of is not None:
             raise InputError("no template depends on a day", place="--as-of", remedy="use --maker llm")
@@ -168,7 +168,7 @@ class TemplateMaker(Maker):
                     if article.document_id not in pages:
                         pages.append(article.document_id)
         for text in sorted(proposals, key=lambda text: order_key(request.seed, text)):
-            yield Draft(text, category, tuple(proposals[text]))
+            yield QueryDraft(text, category, tuple(proposals[text]))
 
     def _templates(self, category: str, request: GenerationRequest) -> tuple[str, ...]:
         own = request.categories[category].templates

@@ -50,6 +50,7 @@ def record(
     metrics_file: MetricsOption = None,
 ) -> None:
     """Embed pinned texts several times and record the vectors."""
+    from bakeoff.core.facts import fact
     from bakeoff.extensions.production import canary as recordings
     from bakeoff.extensions.production.canary import file_for
     from bakeoff.results.check import Check
@@ -63,7 +64,7 @@ def record(
         documents = len(watched.documents) if watched else 0
         _announce(asked, [*(wanted * calls), *_texts_of(watched)], max_cost)
         if dry_run:
-            return Check(command="canary", worse=False, sentences=["Dry run; no request was sent."])
+            return Check(command="canary", worse=False, facts=[fact("production.dry_run")])
         path = out or file_for(asked.name, asked.card.name)
         check_file(path, force=force)
         try:
@@ -71,8 +72,10 @@ def record(
         finally:
             asked.close()
         recordings.save(recording, path)
-        said = f"{len(wanted)} texts in {calls} calls" + (f", and {documents} documents of {task}" if watched else "")
-        return Check(command="canary", worse=False, sentences=[f"Recorded {said}; written to {path}."])
+        written = fact(
+            "production.canary_recorded", texts=len(wanted), calls=calls, documents=documents, task=task, file=str(path)
+        )
+        return Check(command="canary", worse=False, facts=[written])
 
     deliver("canary", check, as_json=as_json, metrics_file=metrics_file)
 

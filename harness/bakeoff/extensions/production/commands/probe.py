@@ -54,16 +54,16 @@ def probe(
     where = parse_settings(set_, "id=metadata.page_id")
 
     def check() -> Check:
-        from bakeoff.extensions.production.probe import asking, draw_queries
+        from bakeoff.extensions.production.probe import draw_queries, report_client_errors
         from bakeoff.extensions.production.probe import probe as compare
 
-        with asking(store):
+        with report_client_errors(store):
             index = _index(store, existing, collection, metric, where)
         try:
             if vectors or task or log:
                 queries = _queries(vectors, task, log, provider or "", model, size, seed)
             else:
-                with asking(store):
+                with report_client_errors(store):
                     queries = draw_queries(index, size, seed)
             return compare(index, queries, k=k, min_recall=min_recall)
         finally:

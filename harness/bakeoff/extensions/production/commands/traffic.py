@@ -60,7 +60,7 @@ def ab(
     from bakeoff.extensions.production.search_log import LogColumns
     from bakeoff.extensions.production.traffic import compare_arms
 
-    columns, shares = LogColumns.rename(parse_columns(column)), _split(split)
+    columns, shares = LogColumns.rename(parse_columns(column)), _parse_split(split)
     deliver(
         "ab",
         lambda: compare_arms(
@@ -72,7 +72,7 @@ def ab(
     )  # fmt: skip
 
 
-def _split(text: str) -> tuple[float, float]:
+def _parse_split(text: str) -> tuple[float, float]:
     try:
         one, other = (float(part) for part in text.split(":"))
     except ValueError:

@@ -75,7 +75,7 @@ def generate(
         warn(note)
     pages = corpus.articles
     check_folder(out)
-    existing = _existing(queries_file(out), add)
+    existing = _read_existing(queries_file(out), add)
     if existing is None:  # before a model is paid
         check_new(out)
     categories = build.check_categories(Lineup.read(lineup).categories if lineup else {})
@@ -160,7 +160,7 @@ def import_queries_(
 
     check_folder(out)
     path = queries_file(out)
-    existing = None if force and not add else _existing(path, add, "--force writes over them, ")
+    existing = None if force and not add else _read_existing(path, add, "--force writes over them, ")
     imported = import_queries(source, parse_columns(column), log=log, most=most, existing=existing)
     if (out / DESCRIPTION).exists():
         folder = TaskFolder.open(str(out / DESCRIPTION))
@@ -191,7 +191,7 @@ def import_queries_(
     say_commands(next_to_grade(out))
 
 
-def _existing(path: Path, add: bool, force: str = "") -> QueryFile | None:
+def _read_existing(path: Path, add: bool, force: str = "") -> QueryFile | None:
     """Only add to an existing task, since its grades belong to query ids."""
     from bakeoff.core.data_files import read_data
     from bakeoff.tasks.formats.native import QueryFile

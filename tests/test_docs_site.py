@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from bakeoff.systems import SYSTEMS
 
 from tests.reference_pages import DOCS, FOLDERS, LINEUP, pages
 from tests.test_docs_output import without_outputs
@@ -81,3 +82,11 @@ def test_all_pages_that_people_write_are_short() -> None:
 def test_generated_pages_are_what_the_code_says() -> None:
     shown = {str(page.relative_to(DOCS)): page.read_text(encoding="utf-8") for page in PAGES if page not in WRITTEN}
     assert shown == pages(), "python -m tests.reference_pages writes them"
+
+
+def test_the_architecture_page_names_the_module_of_every_row_type() -> None:
+    text = (DOCS / "internals" / "architecture.md").read_text(encoding="utf-8")
+    modules = {name: path.partition(":")[0].removeprefix("bakeoff.") for name, path in SYSTEMS.builtin.items()}
+    assert dict(re.findall(r"^\| `(\w+)` \| .* \| `([\w/]+)\.py` \|$", text, re.M)) == {
+        name: module.replace(".", "/") for name, module in modules.items()
+    }

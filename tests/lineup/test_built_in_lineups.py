@@ -89,7 +89,7 @@ def test_a_perfect_ranking_can_meet_every_target_of_the_built_in_task() -> None:
     assert targets == {"p@5": 0.70, "recall@10": 0.80, "f1@5": 0.65, "mrr": 0.70}
 
 
-@pytest.mark.parametrize("name", ["wikipedia", "wikipedia-paraphrased", "wikipedia-multilingual"])
+@pytest.mark.parametrize("name", ["wikipedia", "wikipedia-paraphrased", "wikipedia-multilingual", "help-centre"])
 def test_a_task_that_a_model_graded_says_so(name: str) -> None:
     task = load_kind(name, Path()).task()
     assert task.graded_by_model == sum(map(len, task.judgments.values()))

@@ -175,10 +175,8 @@ class ScoredRun(Run):
         scores, ends = np.frombuffer(packed).astype(precision, copy=False), np.cumsum([0, *map(len, run.values())])
 
         def scores_of(rows: Numbers, wanted: Wanted) -> Floats:
-            found = (
-                map(tables[row].get, ids, repeat(math.nan)) for row, ids in zip(rows.tolist(), wanted, strict=True)
-            )
-            return np.array(list(chain.from_iterable(found)), dtype=precision)
+            asked = zip(rows.tolist(), wanted, strict=True)
+            return np.array([tables[row].get(name, math.nan) for row, ids in asked for name in ids], dtype=precision)
 
         def ids_of(lines: Numbers) -> list[str]:
             row = int(np.searchsorted(ends, lines[0], "right")) - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import FileIO
-from itertools import chain, pairwise, repeat
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -282,10 +282,8 @@ def _check_table(table: Any, precision: type[np.floating[Any]]) -> ScoredRun | N
         lines = documents.is_in(distinct.implode()).arg_true().to_numpy()
         owners = (np.searchsorted(ends, lines, "right") - 1).tolist()
         known = dict(zip(zip(owners, ids_of(lines), strict=True), scores[lines].tolist(), strict=True))
-        pairs = chain.from_iterable(
-            zip(repeat(row), ids, strict=False) for row, ids in zip(rows.tolist(), wanted, strict=True)
-        )
-        return np.array([known.get(pair, np.nan) for pair in pairs], dtype=precision)
+        asked = zip(rows.tolist(), wanted, strict=True)
+        return np.array([known.get((row, name), np.nan) for row, ids in asked for name in ids], dtype=precision)
 
     def ids_of(lines: Numbers) -> list[str]:
         return list(documents.gather(lines).to_list())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+import shutil
+import threading
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -12,6 +14,7 @@ import msgspec
 import pytest
 from bakeoff.extensions.several_results import history
 from bakeoff.extensions.several_results.history import Entry
+from bakeoff.extensions.several_results.site import Site
 from bakeoff.report import render
 from bakeoff.report.result_page import page
 from bakeoff.report.verdict_words import Findings, choice_sentence
@@ -21,6 +24,7 @@ from bakeoff.results.schema import Latency, Summary, read_detailed, read_summary
 from tests.browser.conftest import Browser, axe_report
 from tests.report.made import pair, situations
 from tests.reporting import BREAKOUT, QUOTES, SCRIPT
+from tests.terminal import bakeoff
 
 pytestmark = pytest.mark.browser
 
@@ -429,3 +433,48 @@ def test_a_history_changes_its_measure(browser: Browser, result: Path, tmp_path:
     browser.screen(390)
     browser.open(made)
     assert browser.run("return document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
+def test_pages_of_sweeps_and_load_tests_open_clean_and_fit(
+    browser: Browser, axe: str, tmp_path: Path, width: int, scheme: str
+) -> None:
+    where = ("--synthetic", "300", "--dimensions", "8", "--out", "out")
+    assert bakeoff("sweep", *where, "--rounds", "1", "--set", "ef=8", cwd=tmp_path).returncode == 0
+    load = ("loadtest", *where, "--seconds", "0.2", "--clients", "1", "--clients", "2", "--clients", "3")
+    assert bakeoff(*load, cwd=tmp_path).returncode == 0
+    browser.screen(width, scheme=scheme)
+    for made in (tmp_path / "out").glob("*/*.html"):
+        browser.open(made)
+        assert browser.complaints() == []
+        assert browser.run("return document.documentElement.scrollWidth") <= width
+        assert browser.run("return document.querySelectorAll('.chart svg').length") >= 1
+        assert axe_report(browser.driver, axe)[1] == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
+def test_the_site_lists_results_and_shows_two_side_by_side(
+    browser: Browser, axe: str, result: Path, tmp_path: Path, width: int, scheme: str
+) -> None:
+    for name in ("a", "b"):
+        shutil.copytree(result, tmp_path / name)
+    with Site(tmp_path, 0) as site:
+        thread = threading.Thread(target=site.serve_forever)
+        thread.start()
+        try:
+            browser.screen(width, scheme=scheme)
+            browser.driver.get(f"http://127.0.0.1:{site.server_address[1]}/")
+            browser.wait("return document.documentElement.dataset.charts")
+            assert browser.run("return document.documentElement.scrollWidth") <= width
+            assert axe_report(browser.driver, axe)[1] == []
+            for number in (0, 1):
+                browser.run("document.querySelectorAll('input[name=result]')[arguments[0]].click()", number)
+            browser.click("#results button")
+            browser.wait("return location.pathname === '/compare' && document.readyState === 'complete'")
+            assert len(browser.texts("iframe")) == 2
+            assert browser.run("return document.documentElement.scrollWidth") <= width
+            browser.run("document.querySelectorAll('iframe').forEach((e) => e.remove())")  # each is looked at alone
+            assert axe_report(browser.driver, axe)[1] == []
+        finally:
+            site.shutdown()
+            thread.join()

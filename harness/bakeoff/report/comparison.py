@@ -34,7 +34,7 @@ def terminal(comparison: Comparison, most: int, *, every: bool = False) -> Rende
     pairs, apart = _distinct_and_apart(comparison)
     names, asked = _names(comparison), pluralise(len(comparison.queries), "query")
     shown = pairs if every or len(pairs) <= FEW_PAIRS else apart
-    parts: list[RenderableType] = [Prose(_conclusion(comparison, pairs, apart), "bold")]
+    parts: list[RenderableType] = [Prose(conclusion(comparison), "bold")]
     parts += [Prose(f"{letter} = {name}") for letter, name in comparison.letters.items()]
     if pairs:
         weighted = f"; {WEIGHTED}" if comparison.by_traffic else ""
@@ -82,8 +82,9 @@ def _distinct_and_apart(comparison: Comparison) -> tuple[list[PairedDifference],
     return pairs, [pair for pair in pairs if pair.p_holm <= ALPHA]
 
 
-def _conclusion(comparison: Comparison, pairs: Sequence[PairedDifference], apart: Sequence[PairedDifference]) -> str:
-    measure = comparison.measure.label
+def conclusion(comparison: Comparison) -> str:
+    """What differs, in a sentence."""
+    (pairs, apart), measure = _distinct_and_apart(comparison), comparison.measure.label
     if not pairs and comparison.letters:
         return f"Nothing changed: {pluralise(len(comparison.pairs), 'contender')} score alike on every query."
     if not pairs:
@@ -178,6 +179,6 @@ def as_json(comparison: Comparison, most: int) -> str:
             }
             for at, pair in enumerate(comparison.pairs)
         ],
-        "text": [_conclusion(comparison, *_distinct_and_apart(comparison)), *map(words, comparison.unmatched)],
+        "text": [conclusion(comparison), *map(words, comparison.unmatched)],
     }
     return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"

@@ -123,7 +123,7 @@ def caption(found: Findings, constants: Sequence[str], width: int) -> str:
 def _pick_lines(found: Findings, width: int) -> list[Text]:
     picks = [(use, shorten(label), why) for use, label, why in pick_lines(found)]
     only_best = [pick.p50_ms for pick in found.verdict.picks] == [None]  # which the headline says
-    if not picks or only_best or found.compares_stores:
+    if not picks or only_best:
         return []
     for said in ("", r" p50(?=\))", r" \(\S+ ms\)"):  # the table has the times: they go before a name is shortened
         picks = [(use, label, re.sub(said, "", why)) for use, label, why in picks]

@@ -18,6 +18,7 @@ from bakeoff.report.charts import MISSING, Chart, available, bundle, css
 
 _HERE = Path(__file__).parent
 _STATIC = _HERE / "static"
+STYLE = _STATIC / "page.css"
 MARKS = _STATIC / "marks.js"  # marks a query's words, on every page that shows documents
 SCRIPTS = ("common.js", "marks.js", "limits.js", "matrix.js", "charts.js", "queries.js", "exports.js", "start.js")
 
@@ -72,7 +73,7 @@ def document(
         charts=charts,
         missing="" if available() else MISSING,
         policy=f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src {hashes}",
-        style=style(_STATIC / "page.css"),
+        style=style(STYLE),
         data=embedded(data),
         specs=embedded(specs),
         scripts=[Markup(script) for script in scripts],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -30,6 +31,7 @@ from bakeoff.report.score_table import (
     own_text,
     p50,
     p95,
+    search_p50,
     short_head,
 )
 from bakeoff.report.sections import head_words
@@ -140,7 +142,7 @@ def page_matrix(found: Findings) -> PageMatrix:
     by_store = found.compares_stores
     groups = found.groups
     if by_store:
-        groups = sorted(group_rows(found.summary.ran, {}), key=lambda group: p50(group.first) or float("inf"))
+        groups = sorted(group_rows(found.summary.ran, {}), key=lambda group: search_p50(group.first) or math.inf)
     every, columns, constants = _columns(found, by_store=by_store), [], []
     for column in every:
         texts = {column.cell(group).text for group in groups}
@@ -169,7 +171,7 @@ def page_matrix(found: Findings) -> PageMatrix:
     return PageMatrix(
         columns=columns,
         lines=lines,
-        scale=None if found.verdict.situation == "all alike" else Scale.over(groups, found),
+        scale=None if by_store else Scale.over(groups, found),
         legend=legend(found, groups, 400, bars=False),
         row_heads=[column[0] for column in row_columns],
         marked=marked,
@@ -201,7 +203,7 @@ def _columns(found: Findings, *, by_store: bool) -> list[PageColumn]:
         PageColumn("model", "Model", _name, is_text=True, main=True),
         *([PageColumn("store", "Store", _stores, is_text=True)] if stores else []),
         PageColumn(decides, found.measure, lambda group: _mean(group.first, decides, 3), best_is_high=True, main=True),
-        *([PageColumn("search", f"search p50 ms{doubt}", _timed(_search))] if by_store else []),
+        *([PageColumn("search", f"search p50 ms{doubt}", _timed(search_p50))] if by_store else []),
         PageColumn("p50", f"p50 ms{doubt}", _timed(p50), main=any(map(p50, summary.ran))),
         *([PageColumn("p95", f"p95 ms{doubt}", _timed(p95))] if by_store else []),
     ]
@@ -279,10 +281,6 @@ def _timed(value: Callable[[Row], float | None]) -> Callable[[RowGroup], PageCel
     return _by_row(value, milliseconds)
 
 
-def _search(row: Row) -> float | None:
-    return row.latency.search.p50 if row.latency else None
-
-
 def _doubt(row: Row) -> str:
     """Why a row's times are to be read with care."""
     if row.latency is None:
@@ -320,7 +318,7 @@ RowColumn = tuple[str, Callable[[Row], str]]
 ROW_COLUMNS: tuple[RowColumn, ...] = (
     ("Contender", lambda row: row.label),
     ("embed p50 ms", lambda row: _ms(row.latency.embed.p50 if row.latency else None)),
-    ("search p50 ms", lambda row: _ms(_search(row))),
+    ("search p50 ms", lambda row: _ms(search_p50(row))),
     ("rerank p50 ms", lambda row: _ms(row.latency.rerank.p50 if row.latency and row.latency.rerank else None)),
     ("total p50 ms", lambda row: _ms(p50(row))),
     ("total p95 ms", lambda row: _ms(p95(row))),

@@ -147,14 +147,14 @@ HEIGHT = 270
 
 
 def _against(found: Findings, price: Price) -> Chart | None:
-    """The deciding measure against something that one wants less of; nothing where that is the same for all."""
+    """The deciding measure against something that one wants less of; nothing where either is the same for all."""
     import altair as alt
 
     summary, measure = found.summary, found.verdict.measure
     label = summary.label(measure)
     figures = {row.label: price.column.value(row) for row in summary.ran}
     known = {name: (value, found.mean(summary.row(name))) for name, value in figures.items() if value is not None}
-    if len({x for x, _ in known.values()}) < 2:
+    if len({x for x, _ in known.values()}) < 2 or found.compares_stores:
         return None
     lacking = found.names([name for name in figures if name not in known])
     kept = [row.label for row in summary.ran if price is LATENCY and row.latency and row.latency.kept]

@@ -176,6 +176,11 @@ def p95(row: Row) -> float | None:
     return row.latency.total.p95 if row.latency else None
 
 
+def search_p50(row: Row) -> float | None:
+    """Median milliseconds of a store's search."""
+    return row.latency.search.p50 if row.latency else None
+
+
 def own_text(column: OwnColumn, label: str) -> str:
     """One figure of a kind's own."""
     value = column.values.get(label)
@@ -333,7 +338,7 @@ class StoreTable:
 
     def __init__(self, found: Findings) -> None:
         self.found = found
-        self.rows = sorted(found.summary.ran, key=lambda row: _search(row) or math.inf)
+        self.rows = sorted(found.summary.ran, key=lambda row: search_p50(row) or math.inf)
         doubt = "?" if unreliable(self.rows) else ""
         names = {name_without_store(row) for row in self.rows}
         score = self._column(short_head(found, found.verdict.measure), lambda row: f"{found.mean(row):.3f}")
@@ -342,7 +347,7 @@ class StoreTable:
             if len(names) == 1
             else self._column("contender", lambda row: shorten(row.label), left=True),
             *([] if score.constant else [score]),
-            self._column(f"search p50 ms{doubt}", lambda row: _ms(_search(row))),
+            self._column(f"search p50 ms{doubt}", lambda row: _ms(search_p50(row))),
             self._column(f"total p50 ms{doubt}", lambda row: _ms(p50(row))),
             self._column(f"total p95 ms{doubt}", lambda row: _ms(p95(row))),
             self._column("index", lambda row: DASH if row.index_bytes is None else size(row.index_bytes)),
@@ -370,10 +375,6 @@ class StoreTable:
         if shown < len(self.rows):
             lines.append(screen_line(f"  … {len(self.rows) - shown} more" + (f": {command}" if command else "")))
         return lines
-
-
-def _search(row: Row) -> float | None:
-    return row.latency.search.p50 if row.latency else None
 
 
 def _ms(value: float | None) -> str:

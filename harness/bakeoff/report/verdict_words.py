@@ -458,8 +458,9 @@ def _next_step(found: Findings, what: str) -> str:
 
 
 def pick_lines(found: Findings) -> list[tuple[str, str, str]]:
-    """The picks: use, label, and what it costs to take it."""
-    return [(_use(pick, found), pick.label, _pick(pick, found)) for pick in found.verdict.picks]
+    """The picks: use, label, and what it costs to take it. Stores that score alike are chosen by the table."""
+    picks = () if found.compares_stores else found.verdict.picks
+    return [(_use(pick, found), pick.label, _pick(pick, found)) for pick in picks]
 
 
 def _use(pick: Pick, found: Findings) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import shutil
 import socket
 import threading
@@ -207,6 +208,37 @@ def test_the_site_shows_the_folder_and_nothing_else(site: Site) -> None:
         assert ask(site, outside)[0] == 404, outside
     assert ask(site, "/", method="POST")[0] == 501
     assert ask(site, "/", method="HEAD")[2] == ""
+
+
+def test_sweeps_are_listed_and_any_two_are_compared_side_by_side(site: Site, results: Path) -> None:
+    swept = results / "20260401-101500-sweep"
+    swept.mkdir()
+    (swept / "sweep.html").write_text("<title>Sweep: 10 &times; 2</title>")
+    try:
+        front = ask(site, "/")[2]
+        names = re.findall(r'name="result" value="([^"]+)"', front)
+        assert names == [*sorted((entry.name for entry in entries(results)), reverse=True), swept.name]
+        assert "Sweep: 10 × 2" in front
+        assert front.index(swept.name) < front.index('id="charts"')
+        first, second = names[:2]
+        page = ask(site, f"/compare?result={first}&result={second}")[2]
+        assert [f'src="/{name}/evaluation_report.html"' in page for name in (first, second)] == [True, True]
+        other = ask(site, f"/compare?result={first}&result={swept.name}")[2]
+        assert f'src="/{swept.name}/sweep.html"' in other
+        assert "<iframe" not in ask(site, f"/compare?result={first}&result=none")[2]
+    finally:
+        shutil.rmtree(swept)
+
+
+def test_two_results_of_one_task_say_what_changed(results: Path, tmp_path: Path) -> None:
+    """The same figures under two names: no contender changed."""
+    for name in ("a", "b"):
+        shutil.copytree(results / "20260301-101500-wikipedia", tmp_path / name)
+    with Site(tmp_path, 0) as server:
+        page = server.compare(["a", "b"]).decode()
+    labels = read_summary(tmp_path / "a").ran
+    assert f"{len(labels)} contenders score alike on every query" in page
+    assert "<td>" not in page
 
 
 def test_another_name_for_this_machine_is_refused(site: Site) -> None:

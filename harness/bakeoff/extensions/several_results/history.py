@@ -18,6 +18,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.report import charts as drawing
 from bakeoff.report.charts import Chart, colour_of, guarded, hues, inline, var
 from bakeoff.report.frame import document
+from bakeoff.report.verdict_words import Findings, decision
 from bakeoff.report.words import words
 from bakeoff.results.columns import ordered_rows
 from bakeoff.results.schema import Row, Summary
@@ -29,6 +30,14 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     link: str
     summary: Summary
+
+
+class OtherPage(msgspec.Struct, frozen=True, kw_only=True):
+    """A sweep, a load test or another measurement with a page of its own."""
+
+    name: str
+    link: str
+    title: str
 
 
 def ordered(entries: Sequence[Entry]) -> list[Entry]:
@@ -117,8 +126,16 @@ def _change_of(entries: Sequence[Entry], label: str, value: float) -> list[Fact]
     return []
 
 
-def page(entries: Sequence[Entry], drawn: Sequence[Chart] | None = None, problems: Sequence[str] = ()) -> str:
-    """One page for several results; `problems` says which are missing, and why."""
+def page(
+    entries: Sequence[Entry],
+    drawn: Sequence[Chart] | None = None,
+    problems: Sequence[str] = (),
+    others: Sequence[OtherPage] | None = None,
+) -> str:
+    """One page for several results; `problems` says which are missing, and why.
+
+    A site gives `others`, pages of sweeps and load tests; on a site any two can be picked and compared.
+    """
     entries = ordered(entries)
     if drawn is None:
         drawn = charts(entries) if drawing.available() else []
@@ -128,6 +145,8 @@ def page(entries: Sequence[Entry], drawn: Sequence[Chart] | None = None, problem
         "palette": _palette(entries),
         "measures": {name: Measure.parse(name).label for name in measures(entries)} if entries else {},
         "results": _lines(entries),
+        "others": others or (),
+        "served": others is not None,
     }
     return document(
         "history.html", content, {"rows": [], "pairs": [], "queries": [], "limits": [], "contenders": []}, drawn
@@ -260,9 +279,7 @@ class ResultLine:
     link: str
     when: str
     task: str
-    best: str
-    measure: str
-    may_be_best: str
+    verdict: str
     changes: str
 
 
@@ -273,19 +290,13 @@ def _lines(entries: Sequence[Entry]) -> list[ResultLine]:
 
 
 def _line(entry: Entry, before: Summary | None) -> ResultLine:
-    summary, best, value = entry.summary, entry.summary.verdict.leader, ""
-    if best is not None:
-        row = next(row for row in summary.ran if row.label == best)
-        value = f"{summary.label(summary.verdict.measure)} {row.measures[summary.verdict.measure].mean:.3f}"
-    others = [label for label in summary.verdict.best_set if label != best]
+    summary = entry.summary
     return ResultLine(
         name=entry.name,
         link=entry.link,
         when=_when(summary),
         task=f"{summary.task.name}: {pluralise(summary.task.documents, 'document')}, "
         f"{pluralise(summary.task.queries, 'query')}",
-        best=best or "none ran",
-        measure=value,
-        may_be_best=join_names(others) if others else "–",
+        verdict=decision(Findings(summary)).headline,
         changes=("; ".join(changes(before, summary)) if before else "") or "–",
     )

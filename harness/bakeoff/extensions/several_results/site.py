@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import logging
 import mimetypes
+import re
 from http import HTTPStatus
 from pathlib import Path
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.local_server import LocalHandler, LocalServer, right_length
 from bakeoff.extensions.several_results import history
-from bakeoff.extensions.several_results.history import Entry
+from bakeoff.extensions.several_results.history import Entry, OtherPage
 from bakeoff.report import PAGE
+from bakeoff.report.comparison import conclusion
+from bakeoff.report.frame import STYLE, Head, embedded, environment, style
+from bakeoff.report.numbers import difference, signed
+from bakeoff.report.pairs import p_text
+from bakeoff.report.words import words
 from bakeoff.results import schema as results
+from bakeoff.results.compare import NotComparable, compare_results, read_results
 from bakeoff.results.current import current_summary
 
 HOST = "127.0.0.1"
+_TITLE = re.compile("<title>(.*?)</title>", re.DOTALL)
 log = logging.getLogger(__name__)
 
 
@@ -41,14 +50,30 @@ def _read(folder: Path) -> tuple[list[Entry], list[str]]:
     return readable, problems
 
 
-def _page(readable: list[Entry], problems: list[str]) -> str:
-    """The history; a result that can be read but not shown is named with its reason, and does not hide the others."""
+def other_pages(folder: Path) -> list[OtherPage]:
+    """The pages of folders that hold no result, the newest first: sweeps, load tests, footprints."""
+    pages = sorted(folder.glob("[!.]*/*.html"), reverse=True)
+    return [
+        OtherPage(name=page.parent.name, link=quote(page.relative_to(folder).as_posix()), title=_title(page))
+        for page in pages
+        if not (page.parent / results.SUMMARY).is_file()
+    ]
+
+
+def _title(page: Path) -> str:
+    found = _TITLE.search(page.read_text(encoding="utf-8", errors="replace"))
+    return html.unescape(found[1]) if found else page.name
+
+
+def _page(readable: list[Entry], problems: list[str], others: list[OtherPage]) -> str:
+    """The list; a result that can be read but not shown is named with its reason, and does not hide the others."""
     try:
-        return history.page(readable, problems=problems)
+        return history.page(readable, problems=problems, others=others)
     except Exception:  # which of them it was is found out one by one
         failed = {entry.name: reason for entry in readable if (reason := _why_not_shown(entry))}
         problems = [*problems, *(f"{name} can't be shown: {reason}" for name, reason in failed.items())]
-        return history.page([entry for entry in readable if entry.name not in failed], problems=problems)
+        shown = [entry for entry in readable if entry.name not in failed]
+        return history.page(shown, problems=problems, others=others)
 
 
 def _why_not_shown(entry: Entry) -> str:
@@ -71,9 +96,37 @@ class Site(LocalServer):
     def front(self) -> bytes:
         """The history of everything in the folder."""
         state = tuple((path.name, (path / results.SUMMARY).stat().st_mtime_ns) for path in results.find(self.folder))
+        others = other_pages(self.folder)
+        state += tuple((other.link, 0) for other in others)
         if self._front is None or self._front[0] != state:
-            self._front = (state, _page(*_read(self.folder)).encode())
+            self._front = (state, _page(*_read(self.folder), others).encode())
         return self._front[1]
+
+    def compare(self, names: list[str]) -> bytes:
+        """Two pages side by side; of two results on one task also what differs."""
+        pages = {entry.name: entry.link for entry in entries(self.folder)}
+        pages |= {other.name: other.link for other in other_pages(self.folder)}
+        chosen = {name: pages[name] for name in names if name in pages}
+        comparison, said = None, "" if len(chosen) == 2 else "Pick two results in the list."
+        found = {path.name: path for path in results.find(self.folder)}
+        if not said and all(name in found for name in chosen):
+            try:
+                comparison = compare_results(read_results([found[name] for name in chosen]), lettered=True)
+                said = conclusion(comparison)
+            except NotComparable as error:
+                said = f"The two can't be compared: {'; '.join(map(words, error.reasons))}."
+            except InputError as error:
+                said = f"The two can't be compared: {error}."
+        pairs = [pair for pair in comparison.pairs if pair.difference] if comparison else []
+        means = comparison.means if comparison else {}
+        return environment().get_template("compare.html").render(
+            policy="default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-src 'self'",
+            style=style(STYLE), data=embedded({}), specs=embedded({}), scripts=[],
+            pages=chosen if len(chosen) == 2 else {}, said=said,
+            heads=[Head("contender", is_text=True), *map(Head, ("A", "B", "change", "p (Holm)"))],
+            rows=[[pair.b.removesuffix(" (A)"), f"{means[pair.b]:.3f}", f"{means[pair.a]:.3f}",
+                   signed(pair.difference, difference(pair.difference)), p_text(pair.p_holm)] for pair in pairs],
+        ).encode()  # fmt: skip
 
     def file(self, path: str) -> Path | None:
         """A visible file inside the folder, or nothing."""
@@ -106,8 +159,10 @@ class _Handler(LocalHandler):
             self.send_error(HTTPStatus.BAD_REQUEST)
             return
         path = urlsplit(self.path).path
-        if path == "/":
-            self._send(self.server.front(), "text/html; charset=utf-8", with_body=with_body)
+        if path in ("/", "/compare"):
+            asked = parse_qs(urlsplit(self.path).query).get("result", [])
+            page = self.server.front() if path == "/" else self.server.compare(asked)
+            self._send(page, "text/html; charset=utf-8", with_body=with_body)
             return
         try:
             file = self.server.file(path)

@@ -20,7 +20,7 @@ NO_DATA: dict[str, list[Any]] = {"rows": [], "pairs": [], "queries": [], "limits
 def page(sheet: Sheet, charts: Sequence[Chart] = (), palette: Mapping[str, str] | None = None) -> str:
     """One file that needs no network."""
     tables = [
-        ([Head(head, is_text=at not in table.figures) for at, head in enumerate(table.heads)], table.rows)
+        ([Head(head or "remark", is_text=at not in table.figures) for at, head in enumerate(table.heads)], table.rows)
         for table in sheet.tables
     ]
     content = {"sheet": sheet, "tables": tables, "palette": palette or {}}

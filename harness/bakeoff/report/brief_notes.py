@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from bakeoff.core.facts import Fact, Failure
+from bakeoff.report.further_words import equivalence_sentences
 from bakeoff.report.numbers import bound_above, enumeration
 from bakeoff.report.verdict_words import Findings, plural
 from bakeoff.report.words import failure_words, words
@@ -34,9 +35,10 @@ NEEDS = {
 
 
 def brief_notes(found: Findings) -> list[str]:
-    """Grades, ungraded documents, timings, rows below random, truncation, queries without an answer."""
-    return [*_grades(found), *_grading_gaps(found), *_timings(found), *_below_random(found), *_truncation_notes(found),
-            *_empty_answers(found), *_ranking_notes(found), *_others(found)]  # fmt: skip
+    """Equivalence, grades, ungraded documents, timings, rows below random, truncation, queries without an answer."""
+    return [*equivalence_sentences(found.summary), *_grades(found), *_grading_gaps(found), *_timings(found),
+            *_below_random(found), *_truncation_notes(found), *_empty_answers(found), *_ranking_notes(found),
+            *_others(found)]  # fmt: skip
 
 
 def _arguments(facts: Sequence[Fact], id_: str) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ def further_sentences(summary: Summary) -> list[str]:
     """What else the verdict's facts say: equivalence, rows that are no better than chance, truncation, other orders."""
     return [
         *_unnoticed(summary),
-        *_equivalence(summary),
+        *equivalence_sentences(summary),
         *_below_random(summary),
         *_truncation(summary.ran),
         *_possible_winners(summary),
@@ -34,7 +34,8 @@ def _unnoticed(summary: Summary) -> list[str]:
     return [f"With {asked}, {what} below about {outlook.unnoticed_below:g} will usually go unnoticed."]
 
 
-def _equivalence(summary: Summary) -> list[str]:
+def equivalence_sentences(summary: Summary) -> list[str]:
+    """What is as good as the leader within the margin that was asked for, or how many queries that takes."""
     verdict, within = summary.verdict, summary.verdict.equivalent_within
     if within is None or len(verdict.standings) < 2:
         return []

@@ -278,7 +278,7 @@ def recommendation(
         verdict = (
             "worth it while the new index is being built"
             if against[best.key].p_holm <= ALPHA and gain > 0
-            else "no gain over what there is, so not worth it"
+            else f"{'not a significant gain' if gain > 0 else 'no gain'}, so not worth it"
         )
         said.append(f"A map for the meantime ({best.about}): {gain:+.4f} to the old index, {verdict}.")
     gap = means["both"] - means["new"]

@@ -42,6 +42,7 @@ def test_the_drop_that_is_found_by_hand() -> None:
 def test_a_drop_that_is_allowed_seldom_fails_and_a_loss_seldom_passes(loss: float) -> None:
     for world in gates.drops(loss):
         assert not gates.fails(world, loss, 300, 0.055).missed
+        assert not gates.bounds(world, loss, 300).missed
         if loss:
             assert not gates.passes(world, loss, 300, 0.055).missed
 

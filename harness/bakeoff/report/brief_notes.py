@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 
 from bakeoff.core.facts import Fact, Failure
+from bakeoff.core.printable import join_names
 from bakeoff.report.numbers import bound_above, enumeration
-from bakeoff.report.verdict_words import NO_NEWS, Findings, plural
+from bakeoff.report.verdict_words import CONFIDENCE, NO_NEWS, Findings, plural
 from bakeoff.report.words import failure_words, words
 from bakeoff.results.schema import Row, Summary
 
@@ -33,14 +34,30 @@ NEEDS = {
 
 
 def brief_notes(found: Findings) -> list[str]:
-    """Grades, ungraded documents, timings, rows below random, truncation, queries without an answer."""
-    return [*_grades(found), *_grading_gaps(found), *_timings(found), *below_random(found), *truncation_notes(found),
-            *_empty_answers(found), *_ranking_notes(found), *_others(found)]  # fmt: skip
+    """Equivalence, grades, ungraded documents, timings, rows below random, truncation, queries without an answer."""
+    return [*equivalence_sentences(found.summary), *_grades(found), *_grading_gaps(found), *_timings(found),
+            *below_random(found), *truncation_notes(found), *_empty_answers(found), *_ranking_notes(found),
+            *_others(found)]  # fmt: skip
 
 
 def _arguments(facts: Sequence[Fact], id_: str) -> list[dict[str, Any]]:
     """The arguments of the facts with this id."""
     return [fact.arguments for fact in facts if fact.id == id_]
+
+
+def equivalence_sentences(summary: Summary) -> list[str]:
+    """What is as good as the leader within the margin that was asked for, or how many queries that takes."""
+    verdict, within = summary.verdict, summary.verdict.equivalent_within
+    if within is None or len(verdict.standings) < 2:
+        return []
+    shown = [label for label, standing in verdict.standings.items() if standing.equivalent]
+    if shown:
+        are = "is" if len(shown) == 1 else "are"
+        return [f"{join_names(shown)} {are} as good as {verdict.leader} within {within:g} ({CONFIDENCE})."]
+    have, unit = Findings(summary).units
+    needed = verdict.queries_for_equivalence
+    needs = f"; that takes about {needed:,} {plural(unit, 2)}" if needed and needed > have else ""
+    return [f"Nothing is shown to be as good as {verdict.leader} within {within:g}{needs}."]
 
 
 def _grades(found: Findings) -> Iterator[str]:

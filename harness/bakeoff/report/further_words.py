@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bakeoff.core.printable import join_names
-from bakeoff.report.brief_notes import below_random, truncation_notes
+from bakeoff.report.brief_notes import below_random, equivalence_sentences, truncation_notes
 from bakeoff.report.numbers import MINUS
-from bakeoff.report.verdict_words import CONFIDENCE, Findings, plural
+from bakeoff.report.verdict_words import Findings, plural
 from bakeoff.results.schema import PossibleWinner, Summary
 
 
@@ -14,7 +13,7 @@ def further_sentences(summary: Summary) -> list[str]:
     found = Findings(summary)
     return [
         *_unnoticed(summary),
-        *_equivalence(summary),
+        *equivalence_sentences(summary),
         *below_random(found),
         *truncation_notes(found),
         *_possible_winners(summary),
@@ -30,20 +29,6 @@ def _unnoticed(summary: Summary) -> list[str]:
     what = "gains" if summary.verdict.baseline else "gaps"
     asked = Findings(summary).asked
     return [f"With {asked}, {what} below about {outlook.unnoticed_below:g} will usually go unnoticed."]
-
-
-def _equivalence(summary: Summary) -> list[str]:
-    verdict, within = summary.verdict, summary.verdict.equivalent_within
-    if within is None or len(verdict.standings) < 2:
-        return []
-    shown = [label for label, standing in verdict.standings.items() if standing.equivalent]
-    if shown:
-        are = "is" if len(shown) == 1 else "are"
-        return [f"{join_names(shown)} {are} as good as {verdict.leader} within {within:g} ({CONFIDENCE})."]
-    have, unit = Findings(summary).units
-    needed = verdict.queries_for_equivalence
-    needs = f"; that takes about {needed:,} {plural(unit, 2)}" if needed and needed > have else ""
-    return [f"Nothing is shown to be as good as {verdict.leader} within {within:g}{needs}."]
 
 
 def _possible_winners(summary: Summary) -> list[str]:

@@ -49,7 +49,7 @@ def headline(gate: Gate) -> str:
     if open_:
         said = f"{open_} may have dropped by more than {allowed} on {measure}"
         return f"gate {'failed, ' if gate.undecided == 'fail' else ''}undecided ({gate.undecided}): {said}"
-    shown = "all dropped by less than" if gate.mode == "non-inferior" else "none dropped by more than"
+    shown = "all dropped by less than" if gate.mode == "non-inferior" else "none shown to drop by more than"
     finds = "" if gate.finds is None else f" (this gate finds drops from {_smallest_found(gate)})"
     return f"gate passed: {pluralise(len(gate.checks), 'contender')}, {shown} {allowed}{finds}"
 

@@ -63,12 +63,13 @@ def _leads(scored: ScoredRuns, run: str) -> bool:
 def _conclusion(scored: ScoredRuns, group: Sequence[str]) -> str:
     measure = scored.measures[0].label
     leaders, rivals = [[shorten(run) for run in group if _leads(scored, run) == leads] for leads in (True, False)]
-    verb = "leads" if len(leaders) == 1 else "lead"
+    verb, them = ("leads", "it") if len(leaders) == 1 else ("lead", "them")
     if not rivals:
         is_best = f"{leaders[0]} is best" if len(leaders) == 1 else f"{enumeration(leaders)} {verb}"
         return f"{is_best} on {measure}."
     queries = pluralise(len(scored.queries), "query")
-    return f"{enumeration(leaders)} {verb} on {measure}, but {queries} cannot separate it from {alternatives(rivals)}."
+    apart = f"cannot separate {them} from {alternatives(rivals)}"
+    return f"{enumeration(leaders)} {verb} on {measure}, but {queries} {apart}."
 
 
 def _ends(scored: ScoredRuns, run: str) -> str:

@@ -121,6 +121,7 @@ class WireServer(ThreadedServer):
         self.models = dict(MODELS)
         self.answer: Callable[[str, str], str] = lambda model, prompt: "{}"
         self.pulled = ["nomic-embed-text:latest", "mxbai-embed-large:latest", "llama3.1:latest"]
+        self.beside: dict[str, Any] = {}  # sent with all data, also in place of what the protocol says
         self.peak = 0
         self.seconds_each = 0.0  # how long every request for vectors takes
         self.most_at_once: int | None = None  # more requests than this at the same time are refused with 429
@@ -247,7 +248,7 @@ class _Handler(BaseHTTPRequestHandler):
             vectors[0, 0] = np.nan
         elif kind == "zero":
             vectors[0] = 0
-        self._deliver(_altered(dialect.write(asked, vectors), kind), kind)
+        self._deliver(_altered({**dialect.write(asked, vectors), **self.owner.beside}, kind), kind)
 
     def _deliver(self, body: Any, kind: Kind | None) -> None:
         if kind in ("text_tokens", "negative_tokens"):

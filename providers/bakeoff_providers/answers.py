@@ -152,6 +152,13 @@ def in_order(rows: list[Any], places: list[int]) -> list[Any]:
     return [row for _, row in sorted(zip(places, rows, strict=True), key=lambda pair: pair[0])]
 
 
+class Envelope(msgspec.Struct, frozen=True, kw_only=True):
+    """What a service may send beside its data: the model that answered, and an error."""
+
+    model: Any = None
+    error: Any = None
+
+
 class IndexedRow(msgspec.Struct, frozen=True):
     """One vector of OpenAI's or Voyage's answer."""
 
@@ -159,7 +166,7 @@ class IndexedRow(msgspec.Struct, frozen=True):
     index: int
 
 
-class IndexedRows(msgspec.Struct, frozen=True):
+class IndexedRows(Envelope, frozen=True):
     """OpenAI's and Voyage's answer."""
 
     data: list[IndexedRow]

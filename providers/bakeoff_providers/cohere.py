@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from bakeoff_providers.answers import httpx_options
+from bakeoff_providers.answers import Envelope, httpx_options
 from bakeoff_providers.base import ModelCard, Price, Role
 from bakeoff_providers.cards import price
 from bakeoff_providers.hosted import Hosted, open_card
@@ -30,7 +30,7 @@ class _Vectors(msgspec.Struct, frozen=True):
     float: list[list[builtins.float]]
 
 
-class _CohereVectors(msgspec.Struct, frozen=True):
+class _CohereVectors(Envelope, frozen=True):
     embeddings: _Vectors
 
 

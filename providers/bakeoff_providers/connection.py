@@ -14,12 +14,12 @@ from threading import Lock
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import urlsplit
 
-from bakeoff_providers.answers import Expected, expecting
+from bakeoff_providers.answers import Envelope, Expected, expecting
 from bakeoff_providers.errors import BakeoffError, InputError, Unavailable, lack
 from bakeoff_providers.failures import failure
 from bakeoff_providers.keys import key_in
 from bakeoff_providers.needs import Needs, Plugin
-from bakeoff_providers.secrets import passwords_in, redact_url, without_known
+from bakeoff_providers.secrets import passwords_in, redact_url, scrub, without_known
 from bakeoff_providers.stopping import in_time
 
 NO_KEY = "none"  # sent if a server needs no key, since SDKs insist on one
@@ -43,6 +43,8 @@ class Connection(Plugin, ABC):
         self._given_url, self._timeout, self._key_env = base_url, float(timeout), _variable(key_env)
         self._lock = Lock()
         self._sdk: Any = None
+        self.answered_as: set[str] = set()  # the models' names in its answers
+        self.sent_errors = False  # beside complete data
 
     @property
     @abstractmethod
@@ -138,7 +140,7 @@ class Connection(Plugin, ABC):
             with expecting(expected):
                 answer = work()
             if expected.shape is not None:
-                expected.require()
+                self._note(expected.require())
             return answer
 
         try:
@@ -148,10 +150,19 @@ class Connection(Plugin, ABC):
         except Exception as error:
             raise self._failure(error) from None
 
+    def _note(self, answer: Any) -> None:
+        if isinstance(answer, Envelope):
+            if isinstance(answer.model, str) and answer.model:
+                self.answered_as.add(scrub(answer.model, self._secrets()))
+            self.sent_errors |= bool(answer.error)
+
     def _failure(self, error: Exception) -> BakeoffError:
+        who = f"{self.name} {self.model}"
+        return failure(error, who=who, secrets=self._secrets(), hints=self._hints())
+
+    def _secrets(self) -> list[str]:
         names = [*self.keys, *self.optional_keys, *([self._key_env] if self._key_env else [])]
-        secrets = [*(os.environ.get(name, "").strip() for name in names), *passwords_in(self.base_url)]
-        return failure(error, who=f"{self.name} {self.model}", secrets=secrets, hints=self._hints())
+        return [*(os.environ.get(name, "").strip() for name in names), *passwords_in(self.base_url)]
 
     def _hints(self) -> dict[int, str]:
         """Remedies by status, for failures that a retry would not fix."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import numpy as np
 
-from bakeoff_providers.answers import HEADERS, guard_requests, httpx_options
+from bakeoff_providers.answers import HEADERS, Envelope, guard_requests, httpx_options
 from bakeoff_providers.base import ModelCard, Role, Vectors
 from bakeoff_providers.cards import price
 from bakeoff_providers.hosted import Hosted, open_card
@@ -31,7 +31,7 @@ class _GeminiVector(msgspec.Struct, frozen=True):
     values: list[float]
 
 
-class _GeminiVectors(msgspec.Struct, frozen=True):
+class _GeminiVectors(Envelope, frozen=True):
     embeddings: list[_GeminiVector]
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import msgspec
-
-from bakeoff_providers.answers import Expected, httpx_options
+from bakeoff_providers.answers import Envelope, Expected, httpx_options
 from bakeoff_providers.base import ModelCard, Role
 from bakeoff_providers.cards import FREE, find_card
 from bakeoff_providers.connection import NO_KEY, Connection
@@ -83,7 +81,7 @@ class OllamaServer(Connection):
         return {**super()._hints(), 404: f"run ollama pull {self.model}"}
 
 
-class _OllamaVectors(msgspec.Struct, frozen=True):
+class _OllamaVectors(Envelope, frozen=True):
     embeddings: list[list[float]]
 
 

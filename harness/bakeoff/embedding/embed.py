@@ -25,6 +25,7 @@ from bakeoff.core.machine import call_time
 from bakeoff.core.progress import Advance, Progress, silent
 from bakeoff.embedding.cache import Space, VectorCache
 from bakeoff.embedding.corpus_chunks import in_blocks
+from bakeoff.embedding.preflight import service_warnings
 from bakeoff.embedding.unit import NotingUnit, unit
 from bakeoff.embedding.vector_rows import VectorRows, rows_in_files
 
@@ -134,7 +135,8 @@ class Embedder:
     @property
     def warnings(self) -> tuple[Fact, ...]:
         """Warnings about the provider's answers so far."""
-        return (fact("changed_vectors"),) if self.single.changed else ()
+        changed = [fact("changed_vectors")] if self.single.changed else []
+        return (*changed, *service_warnings(self.provider))
 
     def fit(self, documents: Sequence[str]) -> None:
         """Fits a provider that learns from the corpus."""

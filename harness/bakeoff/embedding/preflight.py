@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -10,6 +11,7 @@ import numpy as np
 import xxhash
 from bakeoff_providers.base import Provider, Role
 from bakeoff_providers.cards import family_prompts
+from bakeoff_providers.connection import Connection
 
 from bakeoff.calls.budget import estimate_tokens
 from bakeoff.core.facts import SOME, Fact, fact
@@ -18,6 +20,7 @@ from bakeoff.core.task import Document, Task, document_blocks
 TOO_LONG = "too_long"
 _ASKED = 50  # texts per group whose tokens are counted in advance
 _ENDS = 8  # special tokens that a model may add
+_VERSION = re.compile(r"([-@](\d{3,4}|\d{4}-?\d\d-?\d\d))?")
 _ROUNDING = 0.01  # float16 models are this far from length 1; no warning
 
 
@@ -59,6 +62,26 @@ def provider_warnings(provider: Provider, texts: int, long: int) -> list[Fact]:
     if long:
         warnings.append(_too_long(provider, long, texts, estimated=True))
     return warnings
+
+
+def names_in_answers(service: object) -> list[str]:
+    """The models' names that a service sent with its answers so far."""
+    return sorted(service.answered_as) if isinstance(service, Connection) else []
+
+
+def service_warnings(service: object) -> list[Fact]:
+    """Warnings about what a service sent beside its data: another model's name, an error."""
+    if not isinstance(service, Connection):
+        return []
+    others = [name for name in sorted(service.answered_as) if not _is_same_model(service.model, name)]
+    warnings = [fact("other_model", asked=service.model, answered=others)] if others else []
+    return [*warnings, fact("sent_errors")] if service.sent_errors else warnings
+
+
+def _is_same_model(asked: str, answered: str) -> bool:
+    """Servers may add a tag or a date, or leave out whose model it is."""
+    asked, answered = (name.lower().rpartition("/")[2].removesuffix(":latest") for name in (asked, answered))
+    return answered.startswith(asked) and _VERSION.fullmatch(answered[len(asked) :]) is not None
 
 
 def truncation_warnings(provider: Provider, cut: int, texts: int, already: Sequence[Fact]) -> list[Fact]:

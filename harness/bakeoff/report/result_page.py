@@ -106,6 +106,7 @@ USE = (
     _cost_column("Retries", lambda cost: cost.retries),
     _cost_column("From cache", lambda cost: cost.cached),
     Use("Truncated", text=lambda row: _cut(row.cost)),
+    Use("Paid now $", text=lambda row: _number(row.cost.usd_paid if row.cost else None, ",.6g")),
     Use("Price", is_text=True, text=lambda row: price_words(row.cost.list_price if row.cost else None) or "–"),
 )
 

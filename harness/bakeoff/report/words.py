@@ -222,6 +222,10 @@ def _ranks_unlike(label: str, query: str, place: int, expected: str, got: str) -
     )
 
 
+def _other_model(asked: str, answered: Sequence[str]) -> str:
+    return f"{asked} was requested, but the service says that {join_names(answered)} answered"
+
+
 def _filter_matches_nothing(count: int, queries: Sequence[str]) -> str:
     return f"no document passes the filter (where) of {some_of(queries, count)}"
 
@@ -331,6 +335,8 @@ WORDS: Words = {
     "no_prompts": _no_prompts,
     "too_long": _too_long,
     "changed_vectors": "the server's vectors differ from the cached ones (cosine below 0.99); run with --no-cache",
+    "other_model": _other_model,
+    "sent_errors": "the service sent an error beside complete data; the data was used",
     "vector_lengths": (
         "vectors arrive with lengths from {shortest:.2f} to {longest:.2f} and are normalised here; in production, "
         "a store that uses inner product needs normalised vectors too"

@@ -103,6 +103,7 @@ class RowMaker:
             vector_bytes=build.vector_bytes if build else None,
             build_seconds=build.seconds if build else None,
             stable=row.stable,
+            answered_as=_names_in_answers(row.search),
             cut=row.search.embedding.cut if row.search and row.search.embedding else None,
             warnings=_warnings(row, self.task),
         )
@@ -131,6 +132,7 @@ class RowMaker:
         if costs:
             return Cost(
                 usd=_sum([cost.usd for cost in costs]),
+                usd_paid=_sum([cost.usd_paid for cost in costs]),
                 usd_per_million_documents=_sum([cost.usd_per_million_documents for cost in costs]),
                 usd_per_thousand_queries=_sum([cost.usd_per_thousand_queries for cost in costs]),
                 tokens=sum(cost.tokens for cost in costs),
@@ -138,7 +140,7 @@ class RowMaker:
             )
         if search.embedding is None:
             price = 0.0 if contender.local else None
-            return Cost(usd=price, usd_per_million_documents=price, usd_per_thousand_queries=price)
+            return Cost(usd=price, usd_paid=price, usd_per_million_documents=price, usd_per_thousand_queries=price)
         cost = _embedding_cost(search.embedding, len(self.task.documents))
         if not contender.embeds_documents and not search.embedding.local:  # they were embedded elsewhere
             return replace(cost, usd_per_million_documents=None)
@@ -250,6 +252,7 @@ def _embedding_cost(embedding: Embedding, documents: int) -> Cost:
     asked = of_queries.tokens / max(of_queries.asked, 1)  # a text that is asked twice is embedded once
     return Cost(
         usd=_dollars(tokens, card, local=embedding.local),
+        usd_paid=0.0 if embedding.local else _sum([usage.usd for usage in usages]),
         usd_per_million_documents=_dollars(of_documents / documents * 1e6, card, local=embedding.local),
         usd_per_thousand_queries=_dollars(asked * 1000, card, local=embedding.local),
         tokens=round(tokens, 1),
@@ -267,6 +270,7 @@ def _second_stage_cost(second: SecondStage) -> Cost:
     used, free = second.usage, None if second.usd is None else 0.0
     return Cost(
         usd=second.usd,
+        usd_paid=0.0 if second.local else used.usd,
         usd_per_million_documents=free,
         usd_per_thousand_queries=None if second.usd is None else second.usd / max(second.searches, 1) * 1000,
         tokens=used.tokens,
@@ -285,6 +289,11 @@ def _sum(values: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(values) else None
 
 
+def _names_in_answers(search: Search | None) -> list[str]:
+    stages = (search.embedding, search.second_stage) if search else ()
+    return sorted({name for stage in stages if stage is not None for name in stage.answered_as})
+
+
 def _warnings(row: Scored, task: Task) -> list[Fact]:
     warnings: list[Fact] = []
     embedding = row.search.embedding if row.search else None
@@ -292,6 +301,8 @@ def _warnings(row: Scored, task: Task) -> list[Fact]:
         warnings += row.search.build.notes
         if short := row.search.short:
             warnings.append(fact("short_lists", queries=short))
+        if row.search.second_stage:
+            warnings += row.search.second_stage.warnings
         if row.search.not_compared and embedding is not None:
             warnings.append(row.search.not_compared)
         if unlike := row.search.unlike:

@@ -165,10 +165,12 @@ class Verdict(msgspec.Struct, kw_only=True, frozen=True):
 class Cost(msgspec.Struct, kw_only=True, frozen=True):
     """What a row's vectors cost, now or when they were first bought, and a million such documents would.
 
+    `usd_paid` is what this run's own requests cost, also those whose answers could not be used.
     `usd_per_thousand_queries` is for embedding and reranking.
     """
 
     usd: float | None = None
+    usd_paid: float | None = None
     usd_per_million_documents: float | None = None
     usd_per_thousand_queries: float | None = None
     tokens: float = 0.0
@@ -233,6 +235,7 @@ class Row(msgspec.Struct, kw_only=True, frozen=True):
     loss: Loss | None = None
     build_seconds: float | None = None
     stable: bool | None = None
+    answered_as: Public[list[str]] = []  # the models' names in services' answers of this run
     cut: tuple[int, int] | None = None  # about how many texts its model read in part, of how many
     warnings: list[Fact] = []
 

@@ -20,7 +20,7 @@ from bakeoff.embedding.chunking import ContenderChunking, contender_chunks
 from bakeoff.embedding.corpus_chunks import ChunkAsDocumentSays, Chunker, ChunkTexts, chunks_of_corpus
 from bakeoff.embedding.embed import Embedder
 from bakeoff.embedding.given_vectors import GivenVectors, WithGivenVectors
-from bakeoff.embedding.preflight import provider_warnings, too_long, truncation_warnings
+from bakeoff.embedding.preflight import names_in_answers, provider_warnings, too_long, truncation_warnings
 from bakeoff.lineup.entries import EngineEntry
 from bakeoff.running.engines import CorpusJob, Engine, Local
 from bakeoff.running.settings import Settings
@@ -136,6 +136,7 @@ class Embeddings:
             (*notes.warnings, *embedder.warnings),
             embedder.lengths,
             notes.cut,
+            names_in_answers(provider),
         )
 
     def _provider(self, row: EmbeddingRow) -> tuple[Provider, tuple[Fact, ...]]:

@@ -12,6 +12,7 @@ from bakeoff.calls.paid import Usage
 from bakeoff.core.facts import Fact, Failure
 from bakeoff.core.figures import Loss, Timing
 from bakeoff.core.ranking import Ranking
+from bakeoff.embedding.preflight import names_in_answers, service_warnings
 from bakeoff.evaluation.score import Scores
 from bakeoff.search.loss import Unlike
 from bakeoff.systems.base import Build, System
@@ -36,6 +37,7 @@ class Embedding:
     warnings: Sequence[Fact]
     lengths: tuple[float, float] | None
     cut: tuple[int, int] | None = None
+    answered_as: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +48,16 @@ class SecondStage:
     searches: int  # now or when the scores were bought
     usd: float | None
     local: bool
+    warnings: Sequence[Fact] = ()
+    answered_as: Sequence[str] = ()
 
     @classmethod
     def of(cls, searcher: RerankedSearcher) -> SecondStage:
         """As it stands; the searcher goes on counting."""
         usage, reranker = searcher.usage, searcher.reranker
         usd = 0.0 if reranker.local else reranker.cost(usage.tokens, searcher.searches)
-        return cls(usage, searcher.searches, usd, reranker.local)
+        warnings, names = service_warnings(reranker), names_in_answers(reranker)
+        return cls(usage, searcher.searches, usd, reranker.local, warnings, names)
 
 
 class Compared(msgspec.Struct, frozen=True, array_like=True, tag=7):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 import msgspec
-from bakeoff_providers.answers import Expected, RefusedAnswer, in_order, read_count, rerank_bytes
+from bakeoff_providers.answers import Envelope, Expected, RefusedAnswer, in_order, read_count, rerank_bytes
 from bakeoff_providers.cohere import Cohere
 from bakeoff_providers.connection import TIMEOUT, Connection
 from bakeoff_providers.options import Transport
@@ -21,11 +21,11 @@ class _Result(msgspec.Struct, frozen=True):
     relevance_score: float
 
 
-class _CohereAnswer(msgspec.Struct, frozen=True):
+class _CohereAnswer(Envelope, frozen=True):
     rows: list[_Result] = msgspec.field(name="results")
 
 
-class _VoyageAnswer(msgspec.Struct, frozen=True):
+class _VoyageAnswer(Envelope, frozen=True):
     rows: list[_Result] = msgspec.field(name="data")
 
 

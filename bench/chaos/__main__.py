@@ -19,6 +19,7 @@ ROWS = {  # the row: where it is, and how many attempts it makes
     "kills": ("chaos.kills:kills", 100),
     "drafts": ("chaos.drafts:drafts", 32),
     "pairs": ("chaos.pairs:pairs", 10),
+    "hang": ("chaos.hang:hangs", 41),
     "leftovers": ("chaos.leftovers:leftovers", 2),
     "corruptions": ("chaos.corruptions:corruptions", 3000),
     "faults": ("chaos.faults:faults", 1520),

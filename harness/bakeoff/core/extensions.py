@@ -7,6 +7,7 @@ Every package in `bakeoff/extensions/` lists what it adds in its own `__init__`:
 - `WORDS` for its facts;
 - `API` and `PLUGIN_API`, names of `bakeoff` and of `bakeoff.plugins`;
 - `REGISTRIES` of its own, for `bakeoff options`;
+- `ISOLATION`, what creates adapters in processes of their own;
 - `BEFORE_REMOVAL`, what to call with a scratch folder before it is removed.
 
 Other packages offer commands by the entry point `bakeoff.commands`, and the rest by those of the registries.

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from bakeoff.core.clock import Limits
 from bakeoff.core.figures import STOP_WITHIN
 from bakeoff.core.public import PUBLIC, public_fields
 from bakeoff.embedding.chunking import ContenderChunking
@@ -14,6 +15,7 @@ from bakeoff.search.stores.existing import Collection, Existing, Id, Metric, Spl
 from bakeoff.search.variants import Precision
 
 SearchKind = Literal["vectors", "hybrid"]
+Isolate = Annotated[bool | None, "run its code in a process of its own; left out, code that is not Bakeoff's"]
 DEFAULT_MEASURES = ("p@5", "recall@10", "f1@5", "mrr", "ndcg@10")
 
 
@@ -70,6 +72,7 @@ class RerankEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     label: Annotated[str, "the row's name", PUBLIC] = ""
     vectors: Annotated[Literal["", "tokens"], "tokens: the provider's vectors of tokens decide, by MaxSim", PUBLIC] = ""
     options: Annotated[dict[str, Any], "the reranker's options"] = {}
+    isolate: Isolate = None
 
 
 class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,6 +115,7 @@ class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         "what goes before texts: default, none, a family of models, or a table; each of several is a row",
     ] = []
     rerank: Annotated[RerankEntry | list[RerankEntry], "a second stage over this row; each of several is a row"] = []
+    isolate: Isolate = None
     seeds: Annotated[list[int], "the seeds that {seed} in answers stands for"] = []
 
 
@@ -182,6 +186,10 @@ class LineupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     primary: Annotated[str, "the measure that decides; the first NDCG if left out", PUBLIC] = ""
     depth: Annotated[int | None, "documents asked per query; what the measures need if left out"] = None
     rounds: Annotated[int, "how often every query is asked, for the latency"] = 3
+    query_timeout: Annotated[float, "seconds after which a query counts as unanswered"] = Limits().query
+    build_timeout: Annotated[float, "seconds for building an index, or for one call before the first query"] = (
+        Limits().build
+    )
     seed: Annotated[int, "seed of everything that is drawn"] = 42
     baseline: Annotated[str, "the incumbent: the contender that every other one is compared with"] = ""
     stop_within: Annotated[float, "a difference that matters: no row is better by more, stop"] = STOP_WITHIN

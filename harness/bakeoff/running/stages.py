@@ -94,6 +94,7 @@ class Answered:
     retrieved: Rankings
     search: Search
     compared: Compared | None = None  # None until it was held to exact search
+    unanswered: frozenset[str] = frozenset()  # queries without a ranking in the first round
 
     @property
     def stable(self) -> bool | None:

@@ -94,7 +94,7 @@ class Dense(StoreRow):
         scratch.mkdir()
         held = STORES.get(self.store).holding(self.variant.precision, self.fill_store_options())
         hybrid = {"search": self.search} if self.search else {}
-        store = STORES.create(self.store, dimensions=dimensions, folder=scratch, **held.options, **hybrid)
+        store = self.create_part(STORES, self.store, dimensions=dimensions, folder=scratch, **held.options, **hybrid)
         run.place(store)
         searcher: DenseSearcher
         if isinstance(store, HybridStore) and hybrid:

@@ -20,7 +20,7 @@ EXTENSIONS = "bakeoff.extensions."
 PURE = {"evaluation", "statistics"}
 IMPURE = {"os", "pathlib", "time", "datetime", "socket", "subprocess", "urllib", "shutil", "tempfile", "random"}
 LONGEST = 600  # lines of a module
-MOST_LINES = {"core": 41_830, "all": 63_060}  # `wc -l`; the core is all but bakeoff/extensions
+MOST_LINES = {"core": 41_840, "all": 63_100}  # `wc -l`; the core is all but bakeoff/extensions
 MOST_MODULES = 410
 _PLACE = re.compile(r"(bakeoff|bakeoff_providers)(\.\w+)+(:\w+)?")
 

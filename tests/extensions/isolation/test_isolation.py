@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ from bakeoff.search.retrievers import RETRIEVERS, Retriever
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 from bakeoff.search.stores.faiss import Faiss
-from bakeoff_providers import PROVIDERS
+from bakeoff_providers import PROVIDERS, stopping
 from bakeoff_providers.base import Role
 from bakeoff_providers.errors import InputError
 
@@ -292,3 +293,28 @@ def test_a_child_ends_with_its_parent(own: Path) -> None:
         parent.kill()
     psutil.wait_procs([child], timeout=10)
     assert not child.is_running()
+
+
+def test_calls_of_a_hosted_adapter_are_made_at_the_same_time(own: Path) -> None:
+    """Each call waits for the other one."""
+    code = "import threading\nBOTH = threading.Barrier(2, timeout=20)\n"
+    (own / "hosted.py").write_text(f"{code}def embed(texts):\n    BOTH.wait()\n    return [[1.0]]\n")
+    provider = create(PROVIDERS, "own_hosted", None, {"file": str(own / "hosted.py"), "function": "embed"})
+    assert provider is not None
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda text: provider.embed([text], Role.QUERY).vectors.tolist(), ["a", "b"]))
+    assert answers == [[[1.0]], [[1.0]]]
+    provider.close()
+
+
+def test_ctrl_c_ends_the_wait_for_a_child_that_hangs(own: Path) -> None:
+    retriever = _retriever(own, "hangs")
+    threading.Timer(0.3, stopping.stop).start()
+    start = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            retriever.search("lake", 1)
+        retriever.close()
+    finally:
+        stopping.resume()
+    assert time.monotonic() - start < 10  # of 1,000 s that it sleeps

@@ -8,6 +8,7 @@ from functools import partial
 from operator import attrgetter, methodcaller
 from typing import Any, NamedTuple, TypeVar
 
+from bakeoff_providers.base import Provider
 from bakeoff_providers.code import OURS
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import Registry
@@ -47,6 +48,7 @@ SORTS = {
     ),
 }  # fmt: skip
 ENDS = ("close", "discard")
+NEED_NO_CHILD = ("count_tokens", "context_tokens", "ready")  # as every provider has them, they only read its card
 
 
 def create(registry: Registry[T], name: str, isolate: bool | None, options: Mapping[str, Any]) -> T | None:
@@ -65,8 +67,9 @@ def create(registry: Registry[T], name: str, isolate: bool | None, options: Mapp
     place = f"{adapter.__module__}:{adapter.__qualname__}"
     make = partial(_make, registry.noun, registry.group, registry.given, name, place, dict(options))
     child = Child(make, sort.stage, threads=not getattr(adapter, "local", True))
-    part: T = _isolated(adapter, sort).__new__(_isolated(adapter, sort))
-    object.__setattr__(part, "_child", child)
+    isolated = _isolated(adapter, sort)
+    part = isolated.__new__(isolated)
+    vars(part).update(_child=child, _kept={})
     return part
 
 
@@ -89,7 +92,12 @@ def _isolated(adapter: type[T], sort: Sort) -> type[T]:
         **{name: _passed(name, Child.change) for name in sort.change},
         **{name: _passed(name, Child.close) for name in ENDS},
     }
-    namespace: dict[str, Any] = {name: method for name, method in passed.items() if hasattr(adapter, name)}
+    namespace: dict[str, Any] = {
+        name: method
+        for name, method in passed.items()
+        if hasattr(adapter, name)
+        and not (name in NEED_NO_CHILD and getattr(adapter, name) is getattr(Provider, name, None))
+    }
     namespace |= {name: property(_attribute(name)) for name in sort.attributes}
     if hasattr(adapter, "expect"):
         namespace["expect"] = _expect
@@ -98,13 +106,21 @@ def _isolated(adapter: type[T], sort: Sort) -> type[T]:
 
 def _passed(name: str, call: Callable[[Child, Any], Any]) -> Callable[..., Any]:
     def method(self: Any, *values: Any, **named: Any) -> Any:
+        self._kept.clear()
         return call(self._child, methodcaller(name, *values, **named))
 
     return method
 
 
 def _attribute(name: str) -> Callable[[Any], Any]:
-    return lambda self: self._child.call(attrgetter(name))
+    """Asked for once between two calls."""
+
+    def attribute(self: Any) -> Any:
+        if (value := self._kept.get(name, self)) is self:
+            value = self._kept[name] = self._child.call(attrgetter(name))
+        return value
+
+    return attribute
 
 
 def _expect(self: Any, documents: int, sample: Callable[[int], Any]) -> None:

@@ -47,7 +47,7 @@ READABLE = ("bakeoff", "bakeoff_providers", "builtins", "collections", "msgspec"
 _FRAME = struct.Struct("<QQ")  # number and length of the message that follows
 
 
-class Ended(StoreError):
+class Ended(BakeoffError):
     """The child process is gone, and with it what it held."""
 
 
@@ -97,8 +97,9 @@ class Child:
         with self._lock:
             link, self._link, self._over = self._link, None, self._over or "it was closed"
         if link is not None:
-            with contextlib.suppress(TimeoutError, EOFError, StoreError):
-                link.ask(work, CLOSING, until_stopped=False)
+            if not link.busy:
+                with contextlib.suppress(TimeoutError, EOFError, StoreError, KeyboardInterrupt):
+                    link.ask(work, CLOSING)
             link.kill()
 
     def _start(self) -> _Link:
@@ -121,6 +122,8 @@ class Child:
             self._give_up(link, seconds)
             raise NoAnswer(self._stage, seconds) from None
         except EOFError:
+            if link.killed:  # by another thread, whose call missed its limit
+                raise NoAnswer(self._stage, seconds) from None
             self._over = f"its process ended: {link.ending()}"
             raise Ended(self._over) from None
         leave_out(time.perf_counter_ns() - start - answer.nanoseconds)
@@ -158,30 +161,40 @@ class _Link:
         self._writable.register(self._requests.fileno(), select.POLLOUT)
         self._numbers, self._writing = count(), threading.Lock()
         self._waiting: dict[int, queue.SimpleQueue[bytes | None]] = {}
-        self._ended = False
+        self._ended, self.killed, self._bought = False, False, threads
         self._threads = [threading.Thread(target=work, daemon=True) for work in (self._read, self._pass_on)]
         for thread in self._threads:
             thread.start()
 
-    def ask(self, work: Work, seconds: float, *, until_stopped: bool = True) -> _Answer:
-        """Raises TimeoutError, or EOFError where the process is gone."""
+    @property
+    def busy(self) -> bool:
+        """Whether a call is under way, or was given up."""
+        return bool(self._waiting)
+
+    def ask(self, work: Work, seconds: float) -> _Answer:
+        """Raises TimeoutError, or EOFError where the process is gone. Calls of hosted adapters count as bought."""
         until, number, slot = time.monotonic() + seconds + SLACK, next(self._numbers), queue.SimpleQueue[bytes | None]()
         self._waiting[number] = slot
         content = pickle.dumps(work)
         with self._writing:
             self._send(_FRAME.pack(number, len(content)) + content, until)
-        while not self._ended or number not in self._waiting:
-            try:
-                answer = slot.get(timeout=min(stopping.STEP, max(0.0, until - time.monotonic())))
-            except queue.Empty:
-                if until_stopped:
-                    stopping.check()
+        with stopping.under_way(slot, bought=self._bought):
+            while not self._ended or number not in self._waiting:
+                try:
+                    answer = slot.get(timeout=min(stopping.STEP, max(0.0, until - time.monotonic())))
+                except queue.Empty:
+                    pass
+                except KeyboardInterrupt:
+                    if not (self._bought and stopping.is_stopped()):
+                        raise
+                else:
+                    if answer is None:
+                        break
+                    return _read_answer(answer)
+                if stopping.is_over(bought=self._bought):
+                    raise KeyboardInterrupt
                 if time.monotonic() >= until:
-                    raise TimeoutError from None
-                continue
-            if answer is None:
-                break
-            return _read_answer(answer)
+                    raise TimeoutError
         raise EOFError
 
     def ending(self) -> str:
@@ -196,6 +209,7 @@ class _Link:
 
     def kill(self) -> None:
         """Ends it with all that it started."""
+        self.killed = True
         if self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)

@@ -21,6 +21,7 @@ ROWS = {  # the row: where it is, and how many attempts it makes
     "interruptions": ("chaos.interruptions:interruptions", 90),
     "lies": ("chaos.lies:lies", 44),
     "pairs": ("chaos.pairs:pairs", 10),
+    "hang": ("chaos.hang:hangs", 41),
     "leftovers": ("chaos.leftovers:leftovers", 2),
     "corruptions": ("chaos.corruptions:corruptions", 3000),
     "faults": ("chaos.faults:faults", 1520),

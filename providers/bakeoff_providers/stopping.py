@@ -6,7 +6,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -39,6 +40,22 @@ def hurry() -> None:
 def in_flight() -> int:
     """How many calls are under way that are paid for when they are answered."""
     return len(_bought)
+
+
+@contextmanager
+def under_way(call: object, *, bought: bool) -> Iterator[None]:
+    """A call that is waited for, and whether its answer is paid for."""
+    if bought:
+        _bought.add(call)
+    try:
+        yield
+    finally:
+        _bought.discard(call)
+
+
+def is_over(*, bought: bool) -> bool:
+    """Whether a call is no longer waited for."""
+    return _flag.is_set() and not (bought and time.monotonic() < _bought_until)
 
 
 def resume() -> None:
@@ -120,18 +137,14 @@ def in_time(work: Callable[[], T], seconds: float, *, bought: bool = False) -> T
     worker.work = work
     worker.given.set()
     until = time.monotonic() + seconds
-    if bought:
-        _bought.add(worker)
-    try:
+    with under_way(worker, bought=bought):
         while not _is_done(worker, until, bought=bought):
-            if _flag.is_set() and not (bought and time.monotonic() < _bought_until):
+            if is_over(bought=bought):
                 raise KeyboardInterrupt
             if time.monotonic() >= until:
                 worker.work = None
                 worker.given.set()  # it ends after what it is doing
                 raise DeadlineTimeout(f"not complete after {seconds:g} s")
-    finally:
-        _bought.discard(worker)
     answer, error = worker.answer, worker.error
     worker.answer = worker.error = worker.work = None
     with _lock:

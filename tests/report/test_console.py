@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -92,13 +93,25 @@ def test_how_often_a_pipe_is_told_can_be_said(total: int, line: str) -> None:
 def test_progress_in_a_pipe_leaves_the_output_to_be_read_by_a_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(Bars.__init__, "__defaults__", (None, Clock(), 0.0))
+    monkeypatch.setattr(Bars.__init__, "__defaults__", (None, Clock(), 0.0, 5.0))
     write_lineup(tmp_path, native_files(), head="rounds = 1", contenders='[[contender]]\nranker = "bm25"\n')
     monkeypatch.chdir(tmp_path)
     app(["run", "own.toml", "--json", "--no-charts"], standalone_mode=False)
     out, err = capfd.readouterr()
     assert json.loads(out)["rows"][0]["label"] == "bm25"
     assert "bm25: texts 3 of 3" in err
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_work_without_news_names_what_is_waited_for(terminal: bool) -> None:
+    written = io.StringIO()
+    bars = Bars(Console(file=written, force_terminal=terminal, width=100), patience=0.05)
+    with bars("preparing", 3), bars("mine+faiss", 0):
+        deadline = time.monotonic() + 10
+        while not written.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert "mine+faiss" in _text(written)
+    assert "preparing" not in _text(written)
 
 
 class _Terminal(io.StringIO):

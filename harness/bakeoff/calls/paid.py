@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, fields
@@ -20,6 +19,7 @@ from bakeoff.calls.budget import Budget
 from bakeoff.calls.key_index import Keys, Places
 from bakeoff.calls.locks import Claims
 from bakeoff.calls.retry import RateLimit, RetryPolicy, call
+from bakeoff.core.clock import now
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -227,13 +227,13 @@ class Calls:
             self.budget.reserve(price, service.name)
         try:
             account.add(Usage(requests=1, retries=retries))
-            start = time.perf_counter_ns()
+            start = now()
             try:
                 with np.errstate():  # what a plug-in sets is its own
                     sent = service.send(texts)
             except (EmbeddingFailed, StoreError, AnswerUnusable) as error:
                 sent, failed = Sent(None, None, None), error
-            nanoseconds = time.perf_counter_ns() - start
+            nanoseconds = now() - start
             tokens = guess[0] if sent.tokens is None else sent.tokens
             written = guess[1] if sent.answer_tokens is None else sent.answer_tokens
             usd = service.price((tokens, written))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple, TypeVar
 
 from bakeoff.core.facts import Fact, fact
 from bakeoff.core.figures import Percentiles, Timing
@@ -12,11 +15,49 @@ from bakeoff.core.machine import Machine
 
 T = TypeVar("T")
 
-now = time.perf_counter_ns  # the only clock used for timing
-
 WARM_UP = 3  # discarded calls after the cold one
 SAMPLES_FOR = {50: 5, 95: 60, 99: 300}  # a percentile needs at least this many samples
 SCATTER, FEWEST_SCATTERED = 5, 20  # noisy: p95 above 5 × p50, given at least 20 samples
+
+
+class TimeLimits(NamedTuple):
+    """Seconds that one answer may take, and one call or index on the way to it."""
+
+    query: float = 60.0
+    build: float = 14_400.0
+
+
+class _Detours(threading.local):
+    nanoseconds = 0
+
+
+_detours = _Detours()
+_limit: ContextVar[float | None] = ContextVar("limit", default=None)
+
+
+def now() -> int:
+    """The only clock used for timing, in nanoseconds: it stands still on the way to another process and back."""
+    return time.perf_counter_ns() - _detours.nanoseconds
+
+
+def leave_out(nanoseconds: int) -> None:
+    """Time of this thread that belongs to no call: a message's way to another process and back."""
+    _detours.nanoseconds += nanoseconds
+
+
+@contextmanager
+def limit_calls(seconds: float) -> Iterator[None]:
+    """While it lasts, a call that can be ended is ended after so many seconds. Other threads have no limit."""
+    token = _limit.set(seconds)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
+def call_limit() -> float | None:
+    """The seconds after which a call of this thread is to be ended."""
+    return _limit.get()
 
 
 def time_call(call: Callable[[], T]) -> tuple[T, int]:
@@ -26,11 +67,19 @@ def time_call(call: Callable[[], T]) -> tuple[T, int]:
     return answer, now() - start
 
 
-def percentiles(samples_ns: Sequence[int]) -> Percentiles:
-    """The percentiles that this many samples support."""
+def percentiles(samples_ns: Sequence[int], limit_ns: int | None = None) -> Percentiles:
+    """The percentiles that this many samples support. Samples beyond the limit count as the limit."""
     n = len(samples_ns)
+    if limit_ns is not None:
+        samples_ns = [min(sample, limit_ns) for sample in samples_ns]
     values = {f"p{q}": _percentile(samples_ns, q) / 1e6 for q, needed in SAMPLES_FOR.items() if n >= needed}
     return Percentiles(n, **values)
+
+
+def _lower_bounds(samples_ns: Sequence[int], limit_ns: int) -> list[str]:
+    """The percentiles that a sample beyond the limit has a part in: the true ones may be higher."""
+    n, beyond = len(samples_ns), sum(sample >= limit_ns for sample in samples_ns)
+    return [f"p{q}" for q, needed in SAMPLES_FOR.items() if n >= needed and (n - 1) * q / 100 > n - beyond - 1]
 
 
 def _percentile(samples: Sequence[int], q: int) -> float:
@@ -50,6 +99,8 @@ def doubts(timing: Timing, machine: Machine, untimed: Fact) -> list[Fact]:
     `untimed` is the reason to give if no answer was timed as a whole.
     """
     reasons = [reason] if (reason := busy(machine, max(machine.load_before, machine.load_after))) else []
+    if timing.limit_ns and (bounds := _lower_bounds(timing.total_ns, timing.limit_ns)):
+        reasons.append(fact("censored_times", seconds=timing.limit_ns / 1e9, percentiles=bounds))
     if timing.search_ns and len(timing.search_ns) < SAMPLES_FOR[95]:
         reasons.append(fact("few_samples", samples=len(timing.search_ns), needed=SAMPLES_FOR[95]))
     for stage, samples in (("embedding", timing.embed_ns), ("search", timing.search_ns)):

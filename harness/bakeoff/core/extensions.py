@@ -7,6 +7,7 @@ Every package in `bakeoff/extensions/` lists what it adds in its own `__init__`:
 - `WORDS` for its facts;
 - `API` and `PLUGIN_API`, names of `bakeoff` and of `bakeoff.plugins`;
 - `REGISTRIES` of its own, for `bakeoff options`;
+- `ISOLATION`, what creates adapters in their own processes;
 - `BEFORE_REMOVAL`, what to call with a scratch folder before it is removed;
 - `TASK_HEALTH`, what `validate` calls with a task;
 - `SEVERAL_RESULTS` and `SEVERAL_TASKS`, what `report` calls with several results, and `run` with those of its tasks.

@@ -33,7 +33,7 @@ class Timing(msgspec.Struct, kw_only=True):
     """Raw nanoseconds of one contender. The cold first call is stored separately, warm-up calls are not.
 
     `kept_…` are calls of earlier runs whose vectors or scores came from the cache. `kept_total_ns` adds this run's
-    search time.
+    search time. `unanswered` queries took longer than `limit_ns` in some round.
     """
 
     embed_ns: list[int] = []
@@ -45,6 +45,8 @@ class Timing(msgspec.Struct, kw_only=True):
     kept_embed: list[CallTime] = []
     kept_rerank: list[CallTime] = []
     kept_total_ns: list[int] = []
+    unanswered: list[str] | msgspec.UnsetType = msgspec.UNSET
+    limit_ns: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class Loss(msgspec.Struct, kw_only=True, frozen=True):

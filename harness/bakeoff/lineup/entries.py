@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from bakeoff.core.clock import TimeLimits
 from bakeoff.core.figures import STOP_WITHIN
 from bakeoff.core.public import PUBLIC, public_fields
 from bakeoff.embedding.chunking import ContenderChunking
@@ -14,6 +15,7 @@ from bakeoff.search.stores.existing import Collection, Existing, Id, Metric, Spl
 from bakeoff.search.variants import Precision
 
 SearchKind = Literal["vectors", "hybrid"]
+Isolate = Annotated[bool | None, "run its code in its own process; default: only code that is not Bakeoff's"]
 DEFAULT_MEASURES = ("p@5", "recall@10", "f1@5", "mrr", "ndcg@10")
 
 
@@ -70,6 +72,7 @@ class RerankEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     label: Annotated[str, "the row's label", PUBLIC] = ""
     vectors: Annotated[Literal["", "tokens"], "tokens: rerank by MaxSim over the provider's token vectors", PUBLIC] = ""
     options: Annotated[dict[str, Any], "the reranker's options"] = {}
+    isolate: Isolate = None
 
 
 class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -110,6 +113,7 @@ class ContenderEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         "prompt: default, none, a model family, or a table; a list makes one row each",
     ] = []
     rerank: Annotated[RerankEntry | list[RerankEntry], "a second stage for this row; a list makes one row each"] = []
+    isolate: Isolate = None
     seeds: Annotated[list[int], "values of {seed} in answers"] = []
 
 
@@ -178,6 +182,10 @@ class LineupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     primary: Annotated[str, "the deciding measure; default: the first NDCG", PUBLIC] = ""
     depth: Annotated[int | None, "documents retrieved per query; default: what the measures need"] = None
     rounds: Annotated[int, "how often each query is timed"] = 3
+    query_timeout: Annotated[float, "seconds after which a query counts as unanswered"] = TimeLimits().query
+    build_timeout: Annotated[float, "seconds for building an index, or for one call before the first query"] = (
+        TimeLimits().build
+    )
     seed: Annotated[int, "random seed"] = 42
     baseline: Annotated[str, "the incumbent: every other contender is compared with it"] = ""
     stop_within: Annotated[float, "the difference that matters: below it, stop"] = STOP_WITHIN

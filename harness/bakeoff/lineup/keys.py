@@ -125,11 +125,11 @@ def table_of(row: Stored) -> tuple[str, dict[str, Any]]:
     """The table name and the entry that give exactly this stored row."""
     for table in ("fusion", "rerank"):
         if row.get(table):
-            return table, {"label": row["name"], **row[table]}
+            return table, {"label": row["name"], **row[table], "isolate": row.get("isolate")}
     key = next((key for name, key in KEYS.items() if row.get(name)), None)
     if key is None:  # rankings from Python: a result keeps them
         return "contender", {"label": row["name"], "answers": f"runs/{row['label']}.trec"}
-    return "contender", key.entry_of(row)
+    return "contender", {**key.entry_of(row), "isolate": row.get("isolate")}
 
 
 def _key_of(entry: ContenderEntry) -> str:
@@ -200,6 +200,7 @@ def _build_row(
         "store": store.name,
         "options": dict(entry.options),
         "chunking": chunking,
+        "isolate": entry.isolate,
     }
     if entry.vectors:
         return _row_type(entry)(**common, store_options=dict(store.options))
@@ -381,13 +382,24 @@ def _store_entry(row: Mapping[str, Any], label: str) -> str | dict[str, Any]:
 def _ranker_rows(entry: ContenderEntry) -> list[System]:
     RANKERS.check_options(entry.ranker, entry.options)
     return [
-        Lexical(name, name, ranker=entry.ranker, field=entry.field, options=dict(entry.options), chunking=chunking)
+        Lexical(
+            name,
+            name,
+            ranker=entry.ranker,
+            field=entry.field,
+            options=dict(entry.options),
+            chunking=chunking,
+            isolate=entry.isolate,
+        )
         for name, chunking in _name_chunkings(entry, entry.label or entry.ranker)
     ]
 
 
 def _ranker_entry(row: Stored) -> dict[str, Any]:
-    return {"label": row["name"], **{key: row.get(key) for key in ("ranker", "field", "options", "chunking")}}
+    return {
+        "label": row["name"],
+        **{key: row.get(key) for key in ("ranker", "field", "options", "chunking", "isolate")},
+    }
 
 
 def _answers_rows(entry: ContenderEntry) -> list[System]:
@@ -441,7 +453,8 @@ def _retriever_rows(entry: ContenderEntry) -> list[System]:
     RETRIEVERS.check_options(settings["kind"], options)
     RETRIEVERS.get(settings["kind"]).check(**options)
     label = entry.label or name
-    return [RetrieverRow(label, label, retriever={"kind": settings["kind"], **options}, field=entry.field)]
+    retriever = {"kind": settings["kind"], **options}
+    return [RetrieverRow(label, label, retriever=retriever, field=entry.field, isolate=entry.isolate)]
 
 
 def _read_retriever(given: str | Mapping[str, Any]) -> tuple[dict[str, Any], str]:
@@ -496,21 +509,17 @@ def _system_entry(row: Stored) -> dict[str, Any]:
     return {"label": row["name"], "system": row["system"], "options": row.get("options")}
 
 
+_OF_ADAPTERS = frozenset({"field", "options", "rerank", "isolate"})
 KEYS = {
     "provider": Key(
         "provider",
-        frozenset(
-            {
-                *("model", "field", "store", "dimensions", "precision", "search", "vectors", "options", "chunking"),
-                *("prompt", "rerank"),
-            }
-        ),
+        _OF_ADAPTERS | {"model", "store", "dimensions", "precision", "search", "vectors", "chunking", "prompt"},
         _provider_rows,
         _provider_entry,
     ),
-    "ranker": Key("lexical ranker", frozenset({"field", "options", "chunking", "rerank"}), _ranker_rows, _ranker_entry),
+    "ranker": Key("lexical ranker", _OF_ADAPTERS | {"chunking"}, _ranker_rows, _ranker_entry),
     "answers": Key("file of answers", frozenset({"seeds"}), _answers_rows, _answers_entry),
-    "retriever": Key("retriever", frozenset({"field", "options", "rerank"}), _retriever_rows, _retriever_entry),
+    "retriever": Key("retriever", _OF_ADAPTERS, _retriever_rows, _retriever_entry),
     "system": Key("system", frozenset({"options", "rerank"}), _system_rows, _system_entry),
 }
 
@@ -540,7 +549,8 @@ def rerank_of(entry: RerankEntry, contenders: Sequence[System]) -> System:
     name = entry.model.rstrip("/").rpartition("/")[2] or options.get("function") or entry.vectors or provider
     label = entry.label or f"{first.label}+{name}"
     rerank = Rerank(first.label, provider, entry.model, entry.depth, options)
-    return RerankedRow(label, label, rerank=rerank, field=first.field if isinstance(first, FieldRow) else "")
+    field = first.field if isinstance(first, FieldRow) else ""
+    return RerankedRow(label, label, rerank=rerank, field=field, isolate=entry.isolate)
 
 
 def within(entry: RerankEntry, rows: Sequence[System]) -> list[RerankEntry]:

@@ -12,6 +12,7 @@ from typing import Any
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
+from bakeoff.core.clock import TimeLimits
 from bakeoff.core.figures import STOP_WITHIN
 from bakeoff.core.files import read_toml
 from bakeoff.core.printable import some
@@ -34,6 +35,8 @@ _SETTINGS = (
     "primary",
     "depth",
     "rounds",
+    "query_timeout",
+    "build_timeout",
     "seed",
     "baseline",
     "stop_within",
@@ -91,6 +94,7 @@ class Lineup:
     categories: dict[str, str | Category] = dataclasses.field(default_factory=dict)
     overrides: dict[str, Any] = dataclasses.field(default_factory=dict)  # instead of the task's own options
     engine: EngineEntry = dataclasses.field(default_factory=EngineEntry)
+    limits: TimeLimits = dataclasses.field(default_factory=TimeLimits)
     file: str = ""  # file name, for suggested commands; "" if made in Python
 
     @classmethod
@@ -160,6 +164,8 @@ class Lineup:
             "depth": self.depth,
             "rounds": self.rounds,
             "seed": self.seed,
+            **({"query_timeout": self.limits.query} if self.limits.query != TimeLimits().query else {}),
+            **({"build_timeout": self.limits.build} if self.limits.build != TimeLimits().build else {}),
             **({"role": self.role} if self.role else {}),
             **({"bases": dict(self.bases)} if self.bases else {}),
             **({"baseline": self.baseline} if self.baseline else {}),
@@ -255,8 +261,9 @@ def _build_lineup(content: LineupFile, unset: Unset, path: Path) -> Lineup:
     check_no_password(content.engine.shards, "engine.shards")
     if content.equivalent_within is not None and not content.equivalent_within > 0:
         raise InputError("must be above 0", place="equivalent_within", remedy="give for example 0.02")
-    if not content.stop_within > 0:
-        raise InputError("must be above 0", place="stop_within", remedy="give for example 0.05")
+    for setting, example in (("stop_within", 0.05), ("query_timeout", 60), ("build_timeout", 3600)):
+        if not getattr(content, setting) > 0:
+            raise InputError("must be above 0", place=setting, remedy=f"give for example {example}")
     measures = tuple(dict.fromkeys(_measure(text, f"measures[{i}]") for i, text in enumerate(content.measures)))
     if not measures:
         raise InputError("there is no measure", place="measures", remedy=f"for example {list(DEFAULT_MEASURES)}")
@@ -306,6 +313,7 @@ def _build_lineup(content: LineupFile, unset: Unset, path: Path) -> Lineup:
         categories=content.categories,
         overrides=content.overrides,
         engine=content.engine,
+        limits=TimeLimits(content.query_timeout, content.build_timeout),
         file=path.name,
     )
     return lineup.with_baseline(content.baseline)

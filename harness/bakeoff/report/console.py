@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 LASTING = 1.0  # seconds after which work shows a bar
+PATIENCE = 5.0  # seconds without news after which a line says what is waited for
 LINE_EVERY = 30.0  # seconds between two lines where standard error is a pipe or a file
 
 
@@ -77,7 +79,8 @@ class Bars:
     """Progress as bars on standard error, with rate and time left; work that is soon done shows none.
 
     One display: work within work shows as lines below each other, from the moment at which one of them has lasted.
-    A pipe gets a plain line now and then, and none in the first half minute.
+    A pipe gets a plain line now and then, and none in the first half minute. Where nothing moves, a line says what is
+    waited for.
     """
 
     def __init__(
@@ -85,21 +88,31 @@ class Bars:
         target: Console | None = None,
         clock: Callable[[], float] = time.monotonic,
         line_every: float = LINE_EVERY,
+        patience: float = PATIENCE,
     ) -> None:
         self._target, self._clock, self._line_every = target or console(stderr=True), clock, line_every
         self._display: Progress | None = None
-        self._last_line = clock()
+        self._last_line = self._news = clock()
         self._open: list[_Bar] = []
+        self._patience, self._idle = patience, threading.Event()
+        self._idle.set()
 
     @contextmanager
     def __call__(self, label: str, total: int) -> Iterator[Advance]:
         """A bar while the work lasts; the display ends with the last bar."""
-        bar = _Bar(label, total, self._clock())
+        self._news = self._clock()
+        bar = _Bar(label, total, self._news)
         self._open.append(bar)
+        if self._idle.is_set():
+            self._idle.clear()
+            threading.Thread(target=self._watch, daemon=True, name="bakeoff-progress").start()
         try:
             yield lambda steps: self._advance(bar, steps)
         finally:
             self._open.remove(bar)
+            self._news = self._clock()
+            if not self._open:
+                self._idle.set()
             if self._display is not None and bar.shown is not None:
                 self._display.remove_task(bar.shown)
                 if not self._open:
@@ -107,7 +120,7 @@ class Bars:
                     self._display = None
 
     def _advance(self, bar: _Bar, steps: int) -> None:
-        now = self._clock()
+        now = self._news = self._clock()
         bar.done += steps
         if not self._target.is_terminal:
             self._tell(now)
@@ -123,6 +136,17 @@ class Bars:
         if self._display is None:
             self._display = display
             display.start()
+
+    def _watch(self) -> None:
+        """After a while without news, a line names the innermost work; then one every half minute."""
+        told = news = self._news
+        while not self._idle.wait(min(1.0, self._patience / 5)):
+            now, waiting = self._clock(), self._open[-1:]
+            if self._news != news:
+                told = news = self._news
+            if waiting and now - told >= (self._patience if told == news else self._line_every):
+                told = now
+                self._target.print(f"waiting for {waiting[0].label} ({now - news:.0f} s)", soft_wrap=True)
 
     def _tell(self, now: float) -> None:
         """One line about all that is under way, the whole before its parts."""
@@ -153,6 +177,8 @@ class _Bar:
 
     def line(self, now: float) -> str:
         """Where it is, in words."""
+        if not self.total and not self.done:
+            return self.label
         done = f"{self.label} {self.done:,} of {self.total:,}" if self.total else f"{self.label} {self.done:,}"
         pace = self.pace(now)
         return f"{done} ({pace})" if pace else done

@@ -124,6 +124,15 @@ def _unmatched(queries: int) -> str:
     return f"{pluralise(queries, 'query')} matched no document"
 
 
+def _unanswered(count: int, queries: int, seconds: float) -> str:
+    return f"gave no answer to {count:,} of {pluralise(queries, 'query')} within {seconds:g} s; they score 0"
+
+
+def _censored_times(seconds: float, percentiles: Sequence[str]) -> str:
+    names = join_names(percentiles)
+    return f"{names} may be higher; answers were waited for {seconds:g} s"
+
+
 def _duplicates(count: int, documents: Sequence[str], originals: Sequence[str]) -> str:
     pairs = [f"{document} = {original}" for document, original in zip(documents, originals, strict=True)]
     return f"{count} duplicate documents ({some_of(pairs, count)}): keep one of each, or grade both alike"
@@ -317,6 +326,7 @@ WORDS: Words = {
     "busy": "the machine was busy (load {load:.1f} on {cores} cores); rerun when it is idle",
     "few_samples": "too few samples for p95 ({samples}, {needed} needed); raise --rounds",
     "scattered_times": "{stage} times are noisy (p95 > {times} × p50); close other programs or raise --rounds",
+    "censored_times": _censored_times,
     "untimed_second_stage": (
         "the second stage was not timed, because its scores were cached; --no-cache times it and pays again"
     ),
@@ -343,6 +353,7 @@ WORDS: Words = {
     ),
     "given_vectors": "{count} of {documents} item vectors come from {file}",
     "token_vectors": _token_vectors,
+    "unanswered": _unanswered,
     "truncated": "{texts} texts exceeded the model's context and were truncated",
     "unmatched": _unmatched,
     "unstable": "ranked differently between rounds; its scores are means over the rounds",

@@ -113,11 +113,12 @@ class RowMaker:
         kept = _kept_timing(timing)
         if kept is not None:
             timing = _with_kept(timing)
+        limit = timing.limit_ns or None
         return Latency(
-            embed=percentiles(timing.embed_ns),
-            search=percentiles(timing.search_ns),
-            total=percentiles(timing.total_ns),
-            rerank=percentiles(timing.rerank_ns) if timing.rerank_ns else None,
+            embed=percentiles(timing.embed_ns, limit),
+            search=percentiles(timing.search_ns, limit),
+            total=percentiles(timing.total_ns, limit),
+            rerank=percentiles(timing.rerank_ns, limit) if timing.rerank_ns else None,
             cold_embed_ms=timing.cold_embed_ns / 1e6 if timing.cold_embed_ns is not None else None,
             cold_search_ms=timing.cold_search_ns / 1e6 if timing.cold_search_ns is not None else None,
             doubts=doubts(timing, self.machine, _why_untimed(contender, search, timing)),
@@ -296,9 +297,15 @@ def _names_in_answers(search: Search | None) -> list[str]:
 
 def _warnings(row: Scored, task: Task) -> list[Fact]:
     warnings: list[Fact] = []
+    unanswered: Sequence[str] = ()
     embedding = row.search.embedding if row.search else None
     if row.search:
         warnings += row.search.build.notes
+        timing = row.search.timing
+        if timing.unanswered and timing.limit_ns:
+            unanswered = timing.unanswered
+            seconds = timing.limit_ns / 1e9
+            warnings.append(fact("unanswered", count=len(unanswered), queries=len(task.queries), seconds=seconds))
         if short := row.search.short:
             warnings.append(fact("short_lists", queries=short))
         if row.search.second_stage:
@@ -324,7 +331,7 @@ def _warnings(row: Scored, task: Task) -> list[Fact]:
         truncated = sum(usage.truncated for usage in embedding.usage.values())
         if truncated:
             warnings.append(fact("truncated", texts=truncated))
-    asked = (query.id for query in task.queries)  # a kind may answer more than it scores
+    asked = (query.id for query in task.queries if query.id not in unanswered)  # a kind may answer more than it scores
     empty = sum(query in row.rankings and not row.rankings[query].found for query in asked)
     if empty:
         warnings.append(fact("unmatched", queries=empty))

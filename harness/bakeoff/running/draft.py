@@ -40,6 +40,7 @@ SUFFIX = ".draft"
 COURSE, JUDGMENTS, ANSWERS = "course.log", "judgments.json", "answers"
 FLUSH = 0.2  # seconds of answers that a kill may cost
 _FRAME = struct.Struct("<II")  # length and CRC-32 of the record that follows
+UNANSWERED = Ranking((), ())
 _OWN_CODE = re.compile(r"file:([^:]+)")
 
 
@@ -119,6 +120,7 @@ class _Asked(msgspec.Struct, array_like=True, tag=5):
     kept_rerank: CallTime | None
     ranking: _Packed | None = None
     retrieved: _Packed | None = None  # where the kind of task has stages of its own behind the search
+    limit_ns: int | None = None  # that the answer missed: there is no ranking
 
 
 class _Searched(msgspec.Struct, array_like=True, tag=6):
@@ -200,7 +202,7 @@ class RowLog:
         self._known: dict[int, bytearray] = defaultdict(lambda: bytearray(queries))
         names: list[str] = []
         for record in map(_ROW.decode, _records(path)):
-            if isinstance(record, _Asked):
+            if isinstance(record, _Asked) and not record.limit_ns:
                 self._known[record.round][record.query] = True
                 for packed in (record.retrieved, record.ranking):
                     if packed is not None:
@@ -220,10 +222,10 @@ class RowLog:
         """One answer of a round; `refined` is the ranking after the kind's own stages."""
         record = _Asked(
             self._session, number, query, answer.search_ns, answer.embed_ns, answer.rerank_ns, answer.total_ns,
-            answer.timed, answer.kept_embed, answer.kept_rerank,
+            answer.timed, answer.kept_embed, answer.kept_rerank, limit_ns=answer.limit_ns,
         )  # fmt: skip
         known = self._known[number]
-        if not known[query]:
+        if not known[query] and not answer.limit_ns:
             known[query] = True
             order = hash(refined.ids)
             if number == 0:
@@ -395,7 +397,7 @@ class Draft:
             return Failure(kind="failed", error="Interrupted", text="the run ended before it had answered every query")
         search = Search(took.build, reading.timing, took.embedding, second_stage=took.second_stage)
         retrieved = reading.retrieved or reading.first
-        return Answered(contender, reading.rounds, retrieved, search, reading.compared)
+        return Answered(contender, reading.rounds, retrieved, search, reading.compared, reading.unanswered)
 
     def _answers(self, label: str) -> Path:
         return self.folder / ANSWERS / f"{label}.log"
@@ -417,6 +419,7 @@ class _Reading:
         self.searched: _Searched | None = None
         self.compared: Compared | None = None
         self._differing: dict[int, RankedRun] = defaultdict(RankedRun)
+        self._missed: set[tuple[int, str]] = set()  # round and query
         names: list[str] = []
         for record in map(_ROW.decode, _records(path)):
             match record:
@@ -433,8 +436,17 @@ class _Reading:
                         if packed is not None:
                             names += packed.names
                             rankings.add(queries[record.query], _unpack(packed, names))
+                    asked = record.round, queries[record.query]
+                    (self._missed.add if record.limit_ns else self._missed.discard)(asked)
                     if record.session == session and record.round < timed:
                         _note(record, self.timing)
+        self.unanswered = frozenset(query for number, query in self._missed if not number and query not in self.first)
+        for query in self.unanswered:
+            self.first.add(query, UNANSWERED)
+            if self.retrieved:
+                self.retrieved.add(query, UNANSWERED)
+        if self._missed:
+            self.timing.unanswered = sorted({query for _, query in self._missed})
         if timed and self.searched is not None:
             self.timing.cold_embed_ns = self.searched.cold_embed_ns
             self.timing.cold_search_ns = self.searched.cold_search_ns
@@ -445,8 +457,11 @@ class _Reading:
         return [self._round(number) for number in range(self.whole)]
 
     def _round(self, number: int) -> RankedRun:
-        differing = self._differing.get(number) if number else None
-        if not differing:
+        if not number:
+            return self.first
+        missed = {query for missed, query in self._missed if missed == number}
+        differing = {**self._differing.get(number, {}), **dict.fromkeys(missed, UNANSWERED)}
+        if differing.keys() <= self.unanswered:
             return self.first
         rankings = RankedRun()
         for query, ranking in self.first.items():
@@ -456,7 +471,10 @@ class _Reading:
 
 def _note(record: _Asked, timing: Timing) -> None:
     """A total is only known where all of the work was timed."""
-    timing.search_ns.append(record.search_ns)
+    if record.limit_ns:
+        timing.limit_ns = record.limit_ns
+    if record.search_ns or not record.limit_ns:  # else it was not reached
+        timing.search_ns.append(record.search_ns)
     if record.embed_ns is not None:
         timing.embed_ns.append(record.embed_ns)
     if record.rerank_ns is not None:

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Sequence
 
 from bakeoff_providers.errors import StoreError
 
+from bakeoff.core.clock import TimeLimits
 from bakeoff.core.facts import fact
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.task import Task
@@ -28,13 +29,14 @@ log = logging.getLogger(__name__)
 class Measuring:
     """Asks everybody, and writes into the draft what comes back."""
 
-    def __init__(self, draft: Draft, task: Task, kind: TaskKind, embeddings: Embeddings) -> None:
+    def __init__(self, draft: Draft, task: Task, kind: TaskKind, embeddings: Embeddings, limits: TimeLimits) -> None:
         self._draft, self._task, self._kind, self._embeddings = draft, task, kind, embeddings
+        self._limits = limits
 
     def ask(self, rows: Sequence[Prepared | Given | NotRun], rounds: int, started: str, before: Machine) -> None:
         """All rounds of all rows that can be asked."""
         start, queries = time.perf_counter(), len(self._task.queries)
-        turns = warm_up([row for row in rows if isinstance(row, Prepared)], self._task, self._kind)
+        turns = warm_up([row for row in rows if isinstance(row, Prepared)], self._task, self._kind, self._limits)
         self._draft.begin(started, before, self._task.judgments)
         for row in turns:
             if isinstance(row, Turns):
@@ -109,8 +111,12 @@ class ExactComparison:
         try:
             if wrong := [label for label in contender.made_of if label in self._not_exact]:
                 raise StoreError(f"is made of {', '.join(wrong)}, whose store is not exact though it claims to be")
-            loss = self._losses.of(contender.searches, contender.label, searcher, answered.retrieved)
-            return Compared(loss, searcher.short_lists(self._task.queries, answered.retrieved))
+            retrieved = answered.retrieved
+            if answered.unanswered:
+                retrieved = {query: ranking for query, ranking in retrieved.items() if query not in answered.unanswered}
+            loss = self._losses.of(contender.searches, contender.label, searcher, retrieved)
+            asked = [query for query in self._task.queries if query.id in retrieved]
+            return Compared(loss, searcher.short_lists(asked, retrieved))
         except StoreError as error:
             return Compared(failure=failure_of(error))
         except Exception as error:  # a diagnostic costs nothing but itself

@@ -74,7 +74,7 @@ def _plans(lineup: Lineup, settings: Settings) -> list[Plan]:
             cut = [text for item, text in index.texts.items() if index.row_of(item) is None]
             _embed(embeddings.embedder(row), cut)
     asked = [one for row in rows if isinstance(one := ready.get(row.label), Prepared) and _leaves(one, ready)]
-    turns = take_turns(warm_up(asked, task, kind), len(task.queries), lineup.rounds, settings.progress)
+    turns = take_turns(warm_up(asked, task, kind, lineup.limits), len(task.queries), lineup.rounds, settings.progress)
     ready |= {row.contender.label: row for row in turns if isinstance(row, NotRun)}
     plans: list[Plan | None] = []
     for group in sharing.values():

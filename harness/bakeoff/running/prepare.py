@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.errors import InputError, StoreError, Unavailable
 
+from bakeoff.core.clock import TimeLimits
+from bakeoff.core.progress import steps
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.systems.base import Given, NotRun, Prepared, System
 from bakeoff.systems.failures import attempt
@@ -48,8 +50,8 @@ def _check(contender: System, embeddings: Embeddings) -> None:
 class Preparation:
     """All rows of a run on their way to being asked, and the things that have to be let go afterwards."""
 
-    def __init__(self, contenders: Sequence[System], embeddings: Embeddings, scratch: Path) -> None:
-        self._contenders, self._embeddings, self._scratch = contenders, embeddings, scratch
+    def __init__(self, contenders: Sequence[System], embeddings: Embeddings, scratch: Path, limits: TimeLimits) -> None:
+        self._contenders, self._embeddings, self._scratch, self._limits = contenders, embeddings, scratch, limits
         self._ready: dict[str, Prepared | Given | NotRun] = {}
 
     def leave_out(self, wrong: Mapping[str, NotRun]) -> None:
@@ -79,6 +81,13 @@ class Preparation:
     def _prepared(self, contender: System) -> Prepared | Given | NotRun:
         if contender.label not in self._ready:
             scratch = self._scratch / str(self._contenders.index(contender))
-            step = partial(contender.prepare, self._embeddings, scratch, dict(self._ready))
-            self._ready[contender.label] = attempt(contender, step)
+            with steps(contender.label, 0):
+                self._ready[contender.label] = attempt(contender, partial(self._prepare, contender, scratch))
         return self._ready[contender.label]
+
+    def _prepare(self, contender: System, scratch: Path) -> Prepared | Given:
+        row = contender.prepare(self._embeddings, scratch, dict(self._ready))
+        if isinstance(row, Prepared) and row.build.seconds > self._limits.build:
+            row.searcher.close()
+            raise StoreError(f"took {row.build.seconds:.3g} s to build, {self._limits.build:g} s are allowed")
+        return row

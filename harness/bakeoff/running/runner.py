@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.secrets import without_secrets
 
 from bakeoff.core.arrays import our_errstate
+from bakeoff.core.clock import limit_calls
 from bakeoff.core.facts import Fact, fact
 from bakeoff.core.machine import Machine, machine
 from bakeoff.core.paths import vectors_folder
@@ -167,11 +168,14 @@ def _run(lineup: Lineup, settings: Settings, left: Draft | None = None) -> Outco
     fingerprint = task.fingerprint() if settings.drafts else ""
     stopping.resume()
     with ExitStack() as stack:
+        stack.enter_context(limit_calls(lineup.limits.build))
         engine = engine_of(settings.engine or lineup.engine)
         stack.callback(engine.close)
         embeddings = Embeddings(task, depth, settings, lineup.folder, engine, kind.vectors_of)
         folder = stack.enter_context(scratch())
-        preparation = stack.enter_context(_closing(Preparation(lineup.contenders, embeddings, folder), embeddings))
+        preparation = Preparation(lineup.contenders, embeddings, folder, lineup.limits)
+        stack.callback(embeddings.close)
+        stack.callback(preparation.close)
         if left is not None and left.head.question != head_of(lineup, fingerprint, before, 0).question:
             raise _changed(left.folder)
         draft = left or _open_draft(lineup, settings, fingerprint, started, before)
@@ -198,7 +202,8 @@ def _run(lineup: Lineup, settings: Settings, left: Draft | None = None) -> Outco
         }
         rows = preparation.all() if asks else []
         if any(isinstance(row, Prepared) for row in rows) and not course.ended:
-            Measuring(draft, task, kind, embeddings).ask(rows, lineup.rounds, started.isoformat(), before)
+            measuring = Measuring(draft, task, kind, embeddings, lineup.limits)
+            measuring.ask(rows, lineup.rounds, started.isoformat(), before)
             course = draft.course
         done |= {row.contender.label: row for row in rows if isinstance(row, NotRun)}
         comparison = ExactComparison(draft, task, [row for row in rows if isinstance(row, Prepared)]) if asks else None
@@ -290,15 +295,6 @@ def task_of(kind: TaskKind, lineup: Lineup, settings: Settings) -> Task:
             remedy=f"sample only tasks of kind {able}",
         )
     return draw_sample(task, settings.sample_documents, lineup.seed)
-
-
-@contextmanager
-def _closing(preparation: Preparation, embeddings: Embeddings) -> Iterator[Preparation]:
-    try:
-        yield preparation
-    finally:
-        preparation.close()
-        embeddings.close()
 
 
 def _score_all(

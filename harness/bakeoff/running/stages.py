@@ -99,6 +99,7 @@ class Answered:
     retrieved: Rankings
     search: Search
     compared: Compared | None = None  # None until it was held to exact search
+    unanswered: frozenset[str] = frozenset()  # queries without a ranking in the first round
 
     @property
     def stable(self) -> bool | None:

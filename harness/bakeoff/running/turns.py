@@ -5,28 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from bakeoff.core.clock import WARM_UP
-from bakeoff.core.progress import Advance, Progress
+from bakeoff.core.clock import WARM_UP, TimeLimits, limit_calls
+from bakeoff.core.progress import Advance, Progress, steps
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query, Task
 from bakeoff.running.draft import Draft, RowLog
-from bakeoff.search.answer import Answer
+from bakeoff.search.answer import Answer, NoAnswer
 from bakeoff.systems.base import NotRun, Prepared
 from bakeoff.systems.failures import adapter_work, attempt
 from bakeoff.tasks.kinds.base import TaskKind
 
+COLD = 10  # times as long as any other query, the first one may take: it may load a model
 STRIDE = 100  # queries between two looks at the progress, which is outside of what is timed
 
 
 class Turns:
     """One contender while the rounds go on: it was asked once, and is warm."""
 
-    def __init__(self, prepared: Prepared, queries: Sequence[Query], kind: TaskKind) -> None:
-        self.prepared, self.queries, self.kind = prepared, queries, kind
-        with adapter_work():
+    def __init__(self, prepared: Prepared, queries: Sequence[Query], kind: TaskKind, limits: TimeLimits) -> None:
+        self.prepared, self.queries, self.kind, self.limits = prepared, queries, kind, limits
+        with steps(prepared.contender.label, 0), adapter_work(), limit_calls(COLD * limits.query):
             self.cold = prepared.searcher.ask(queries[0])
             for _ in range(WARM_UP):
                 prepared.searcher.ask(queries[0])
+        with steps(prepared.contender.label, 0), adapter_work():
             prepared.searcher.prefetch(queries)
 
     def answer_all(self, number: int, advance: Advance, log: RowLog | None) -> NotRun | None:
@@ -46,14 +48,19 @@ class Turns:
         return None
 
     def _ask(self, query: Query) -> tuple[Answer, Ranking]:
-        with adapter_work():
-            answer = self.prepared.searcher.ask(query)
-        return answer, self.kind.refine(query, answer.ranking) if self.kind.refines else answer.ranking
+        try:
+            with adapter_work(), limit_calls(self.limits.query):
+                answer = self.prepared.searcher.ask(query)
+        except NoAnswer as error:
+            answer = Answer.missing(error)
+        answer = answer.held_to(int(self.limits.query * 1e9))
+        refines = self.kind.refines and not answer.limit_ns
+        return answer, self.kind.refine(query, answer.ranking) if refines else answer.ranking
 
 
-def warm_up(prepared: Sequence[Prepared], task: Task, kind: TaskKind) -> list[Turns | NotRun]:
+def warm_up(prepared: Sequence[Prepared], task: Task, kind: TaskKind, limits: TimeLimits) -> list[Turns | NotRun]:
     """Every contender after its cold call, in the order given."""
-    return [attempt(row.contender, partial(Turns, row, task.queries, kind)) for row in prepared]
+    return [attempt(row.contender, partial(Turns, row, task.queries, kind, limits)) for row in prepared]
 
 
 def take_turns(
@@ -68,7 +75,8 @@ def take_turns(
                     advance(queries)
                     continue
                 label = row.prepared.contender.label
-                failed = row.answer_all(number, advance, draft.row(label, queries) if draft else None)
+                with steps(label, 0):
+                    failed = row.answer_all(number, advance, draft.row(label, queries) if draft else None)
                 rows[place] = failed or row
                 if draft and not failed:
                     draft.end_round(label, number)

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import Literal
+
+from bakeoff_providers.errors import BakeoffError
 
 from bakeoff.core.figures import CallTime
 from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Query
 from bakeoff.search.exact_search import ExactRankings
+
+
+class NoAnswer(BakeoffError):
+    """A call that was ended at its limit, and the stage that it belongs to."""
+
+    def __init__(self, stage: Literal["embed", "search", "rerank"], seconds: float) -> None:
+        self.stage, self.seconds = stage, seconds
+        super().__init__(f"no answer within {seconds:g} s")
 
 
 class Timed(IntEnum):
@@ -25,7 +36,8 @@ class Timed(IntEnum):
 class Answer:
     """The ranking of one query and its times. `embed_ns` is None where nothing was embedded.
 
-    `kept_embed` and `kept_rerank` are times of earlier runs, for vectors and scores from the cache.
+    `kept_embed` and `kept_rerank` are times of earlier runs, for vectors and scores from the cache. `limit_ns` is the
+    limit that an answer missed, which leaves its ranking empty and stages that were not reached at 0.
     """
 
     ranking: Ranking
@@ -35,12 +47,31 @@ class Answer:
     timed: Timed = Timed.NOW
     kept_embed: CallTime | None = None
     kept_rerank: CallTime | None = None
+    limit_ns: int | None = None
+
+    @property
+    def own_ns(self) -> int:
+        """Sum over the stages of this run."""
+        return self.search_ns + (self.embed_ns or 0) + (self.rerank_ns or 0)
 
     @property
     def total_ns(self) -> int:
-        """Sum over all stages; None where one has no time."""
-        kept = (time.nanoseconds for time in (self.kept_embed, self.kept_rerank) if time)
-        return self.search_ns + (self.embed_ns or 0) + (self.rerank_ns or 0) + sum(kept)
+        """Sum over all stages, with those of earlier runs."""
+        return self.own_ns + sum(time.nanoseconds for time in (self.kept_embed, self.kept_rerank) if time)
+
+    @classmethod
+    def missing(cls, error: NoAnswer) -> Answer:
+        """Of a call that was ended."""
+        limit_ns = int(error.seconds * 1e9)
+        embed_ns, rerank_ns = (limit_ns if error.stage == stage else None for stage in ("embed", "rerank"))
+        search_ns = limit_ns if error.stage == "search" else 0
+        return cls(Ranking((), ()), search_ns, embed_ns, rerank_ns, limit_ns=limit_ns)
+
+    def held_to(self, limit_ns: int) -> Answer:
+        """Without its ranking where it came too late."""
+        if self.limit_ns or self.own_ns <= limit_ns:
+            return self
+        return replace(self, ranking=Ranking((), ()), limit_ns=limit_ns)
 
 
 class Searcher(ABC):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
+from itertools import islice
 
 from bakeoff_providers.errors import StoreError
 
@@ -18,6 +19,12 @@ class Hits:
 
     ids: Sequence[str]
     scores: Sequence[float]
+
+    def read(self, k: int) -> Hits:
+        """At most k of ids and scores that are no sequences: a generator may be endless."""
+        if isinstance(self.ids, Sized) and isinstance(self.scores, Sized):
+            return self
+        return Hits(list(islice(self.ids, k)), list(islice(self.scores, k)))
 
 
 def document_scores(

@@ -90,9 +90,10 @@ class Losses:
                 return None
             exact = self._searches.setdefault(key, {}).setdefault(type(found), found)
             exact.queries.update(found.queries)
+            task = _answered(self.task, retrieved)
             if not searcher.exact:
-                return index_loss(exact, self.task, retrieved)
-            check_exact(exact, [query for query in self.task.queries if query.id in found.queries], retrieved)
+                return index_loss(exact, task, retrieved) if task.queries else None
+            check_exact(exact, [query for query in task.queries if query.id in found.queries], retrieved)
             self._compare_rows(key, label, retrieved, 2 * exact.tolerance)
             return None
         finally:
@@ -104,12 +105,23 @@ class Losses:
         if other == label:
             return
         for query in self.task.queries:
+            if query.id not in expected or query.id not in retrieved:
+                continue
             ranking = expected[query.id]
             if found := first_difference(query.id, ranking, retrieved[query.id], tolerance):
                 self.unlike[label] = Unlike(other, found)
                 mirrored = FirstDifference(found.query, found.place, found.got, found.expected)
                 self.unlike.setdefault(other, Unlike(label, mirrored))
                 return
+
+
+def _answered(task: Task, retrieved: Mapping[str, Ranking]) -> Task:
+    """Without the queries that have no ranking."""
+    if all(query.id in retrieved for query in task.queries):
+        return task
+    queries = [query for query in task.queries if query.id in retrieved]
+    judgments = {query: grades for query, grades in task.judgments.items() if query in retrieved}
+    return msgspec.structs.replace(task, queries=queries, judgments=judgments)
 
 
 def index_loss(exact: ExactRankings, task: Task, retrieved: Mapping[str, Ranking]) -> Loss:

@@ -7,15 +7,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar, cast
 
 import msgspec
 from bakeoff_providers.base import Provider, Vectors
 from bakeoff_providers.keys import missing_variables
 from bakeoff_providers.needs import Plugin
+from bakeoff_providers.registry import Registry
 
 from bakeoff.calls.budget import Budget
 from bakeoff.calls.retry import RetryPolicy
+from bakeoff.core.extensions import collect_entries, load_place
 from bakeoff.core.facts import Fact, Failure
 from bakeoff.core.progress import Progress
 from bakeoff.core.ranking import Ranking
@@ -35,6 +37,7 @@ from bakeoff.systems import SYSTEMS
 if TYPE_CHECKING:
     from bakeoff.systems.embedding import EmbeddingRow
 
+T = TypeVar("T")
 NAMES = ("label", "name", "provider", "ranker", "model")  # settings whose values name a row
 
 
@@ -270,9 +273,17 @@ class System(Plugin, ABC):
 
 @dataclass(frozen=True)
 class FieldRow(System):
-    """A row that reads one field of documents, by default title and text."""
+    """A row that reads one field of documents, by default title and text, with adapters of its own."""
 
     field: str = dataclasses.field(default="", kw_only=True)
+    isolate: bool | None = dataclasses.field(default=None, kw_only=True)  # None: code that is not ours
+
+    def create_part(self, registry: Registry[T], name: str, /, **options: Any) -> T:
+        """An adapter of this row, in a process of its own where it is to be isolated."""
+        for place in collect_entries("ISOLATION").values():
+            if (part := load_place(place)(registry, name, self.isolate, options)) is not None:
+                return cast(T, part)
+        return registry.create(name, **options)
 
 
 @dataclass(frozen=True)

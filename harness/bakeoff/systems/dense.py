@@ -89,7 +89,9 @@ class Dense(StoreRow):
         dimensions = vectors.dimensions
         scratch.mkdir()
         held = STORES.get(self.store).holding(self.variant.precision, self.fill_store_options())
-        store = STORES.create(self.store, dimensions=dimensions, folder=scratch, **held.options, **self.opens_with)
+        store = self.create_part(
+            STORES, self.store, dimensions=dimensions, folder=scratch, **held.options, **self.opens_with
+        )
         run.place(store)
         searcher = self.searcher_type(embedder, index, store, variant, vectors, run.nearest)
         try:

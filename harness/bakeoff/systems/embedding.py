@@ -75,6 +75,8 @@ class EmbeddingRow(ChunkedRow):
         options = msgspec.json.encode(json_safe(dict(sorted(self.options.items())))).decode()
         if self.live is not None:
             options += f" #{id(self.live)}"
+        if self.isolate is not None:
+            options += f" isolate={self.isolate}"
         if self.chunking is not None:
             options += f" {msgspec.json.encode(self.chunking).decode()}"
         return self.provider, self.model, self.field, options + (" tokens" if self.per_token else "")
@@ -88,7 +90,7 @@ class EmbeddingRow(ChunkedRow):
             return self.live
         if self.live is not None:
             options["target"] = self.live
-        return PROVIDERS.create(self.provider, **({"model": self.model} if self.model else {}), **options)
+        return self.create_part(PROVIDERS, self.provider, **({"model": self.model} if self.model else {}), **options)
 
     def _fill_options(self) -> dict[str, Any]:
         """With the environment's values; code of one's own fills in what it gets, as its cache key must not hold it."""

@@ -48,7 +48,7 @@ class ExistingRow(EmbeddingRow):
     def open(self, folder: Path) -> ExistingIndex:
         """The index, its path made absolute."""
         path = self.path(folder)
-        return EXISTING.create(self.store, **{**self.existing, **({"existing": str(path)} if path else {})})
+        return self.create_part(EXISTING, self.store, **{**self.existing, **({"existing": str(path)} if path else {})})
 
     def check(self, run: RunContext) -> None:
         """The provider can be made, and the file is there."""
@@ -128,7 +128,7 @@ class ExistingSearcher(EmbeddingSearcher):
         self.existing.close()
 
     def _search(self, vector: Vectors, size: int) -> tuple[Hits, int]:
-        return time_call(lambda: self.existing.search(vector, size))
+        return time_call(lambda: self.existing.search(vector, size).read(size))
 
     def _ranking(self, hits: Hits, query: Query) -> Ranking:
         filters = conditions(query.where) if query.where else ()

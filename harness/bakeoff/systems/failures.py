@@ -5,9 +5,11 @@ A failure in an addition to the figures, such as a table, loses that addition al
 
 from __future__ import annotations
 
+import io
 import logging
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import chdir, contextmanager
+from contextlib import chdir, contextmanager, redirect_stdout
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -16,11 +18,19 @@ from bakeoff_providers.secrets import scrub, without_secrets
 from bakeoff_providers.stopping import ends_run
 
 from bakeoff.core.facts import Fact, Failure, fact
+from bakeoff.core.printable import printable
 from bakeoff.systems.base import NotRun, System
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
+
+
+class _Foreign(io.TextIOBase):
+    """Standard output of code that is not ours: it goes to standard error, without control characters."""
+
+    def write(self, text: str) -> int:
+        return sys.stderr.write(printable(text))
 
 
 class AdapterFailed(BakeoffError):
@@ -31,7 +41,7 @@ class AdapterFailed(BakeoffError):
 def adapter_work() -> Iterator[None]:
     """Around calls into adapters: whatever they raise becomes the reason of a row, and `np.seterr` ends with them."""
     try:
-        with np.errstate():
+        with np.errstate(), redirect_stdout(_Foreign()):
             yield
     except InputError as error:
         raise AdapterFailed(reason_of(error)) from error
@@ -46,7 +56,7 @@ def adapter_work() -> Iterator[None]:
 def attempt(contender: System, step: Callable[[], T]) -> T | NotRun:
     """The value of a step, or the contender as not run. Working folder and `np.seterr` are as before it."""
     try:
-        with np.errstate(), chdir("."):
+        with np.errstate(), chdir("."), redirect_stdout(_Foreign()):
             return step()
     except BaseException as error:
         if ends_run(error) and not isinstance(error, GeneratorExit):  # no generator of ours is closed from here

@@ -57,7 +57,7 @@ class Lexical(ChunkedRow):
         return Prepared(self, LexicalSearcher(ranker, index), Build(seconds=nanoseconds / 1e9))
 
     def _create(self) -> Ranker:
-        return RANKERS.create(self.ranker, **fill_in(self.options, secret=False))
+        return self.create_part(RANKERS, self.ranker, **fill_in(self.options, secret=False))
 
 
 @dataclass(slots=True)
@@ -86,8 +86,8 @@ class LexicalSearcher(Searcher):
         """Rankers have no filters: rank everything, then filter."""
         text = self.index.texts.get(query.item, query.text)
         if allowed is None:
-            return self.ranker.search(text, k)
-        everything = self.ranker.search(text, len(self.index.ids))
+            return self.ranker.search(text, k).read(k)
+        everything = self.ranker.search(text, whole := len(self.index.ids)).read(whole)
         kept = [pair for pair in zip(everything.ids, everything.scores, strict=True) if pair[0] in allowed]
         best = sorted(kept, key=lambda pair: -pair[1])[:k]
         return Hits([item for item, _ in best], [score for _, score in best])

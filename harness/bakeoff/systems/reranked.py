@@ -278,4 +278,4 @@ class RerankedRow(FieldRow):
         paths = RERANKERS.get(rerank.provider).paths
         files = {key: folder / Path(options[key]).expanduser() for key in paths if options.get(key)}
         there = {key: str(path) for key, path in files.items() if path.exists() or not is_hub_name(str(options[key]))}
-        return RERANKERS.create(rerank.provider, **{**options, **there})
+        return self.create_part(RERANKERS, rerank.provider, **{**options, **there})

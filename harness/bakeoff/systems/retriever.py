@@ -76,7 +76,7 @@ class RetrieverRow(FieldRow):
             options["target"] = self.live
         if RETRIEVERS.get(kind).takes_policy:
             options["policy"] = run.policy
-        return RETRIEVERS.create(kind, **options)
+        return self.create_part(RETRIEVERS, kind, **options)
 
 
 @dataclass(slots=True)

@@ -58,7 +58,7 @@ def ask(
     chosen = lineup.narrow(labels).contenders
     embeddings = Embeddings(task, depth, settings, lineup.folder)
     with scratch("replay") as folder:
-        preparation = Preparation(chosen, embeddings, folder)
+        preparation = Preparation(chosen, embeddings, folder, lineup.limits)
         try:
             answers: dict[str, dict[str, Ranking]] = {}
             for row in preparation.all():

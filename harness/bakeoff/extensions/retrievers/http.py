@@ -95,11 +95,11 @@ class Http(Retriever):
         answer, nanoseconds = call(lambda: self._request(content, k), self._policy, self._rate_limit)
         ids = _at(answer, self._ids)
         if not self._scores:
-            return pair_scores(ids), nanoseconds
+            return pair_scores(ids, k), nanoseconds
         values = _at(answer, self._scores)
         if len(values) != len(ids):
             raise StoreError(f"{self.url} answered {len(ids)} ids and {len(values)} scores")
-        return pair_scores(list(zip(ids, values, strict=True))), nanoseconds
+        return pair_scores(list(zip(ids, values, strict=True)), k), nanoseconds
 
     def close(self) -> None:
         """Closes the connection."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from itertools import islice
 from typing import Annotated, Any, ClassVar, Literal
 
 from bakeoff_providers.errors import StoreError
@@ -35,13 +36,13 @@ class Retriever(Plugin, ABC):
         """Close connections."""
 
 
-def pair_scores(answer: Any) -> list[tuple[str, float]]:
-    """Pairs of id and score from pairs, a dict, or ids in ranked order."""
+def pair_scores(answer: Any, k: int) -> list[tuple[str, float]]:
+    """Pairs of id and score from pairs, a dict, or ids in ranked order. An iterator may be endless: k are read."""
     if isinstance(answer, Mapping):
         answer = list(answer.items())
     if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
         raise StoreError(f"it answered {type(answer).__name__}, not a list of ids or of (id, score)")
-    entries = list(answer)
+    entries = list(answer if isinstance(answer, Sized) else islice(answer, k))
     if all(isinstance(entry, (str, int)) for entry in entries):
         return [(str(entry), 1.0 / rank) for rank, entry in enumerate(entries, start=1)]
     try:

@@ -51,6 +51,5 @@ class Function(Retriever):
             raise InputError("names no function", place="retriever", remedy='retriever = "file:mine.py:search"')
 
     def search(self, text: str, k: int) -> tuple[Scored, int]:
-        """The call alone is timed."""
-        answer, nanoseconds = time_call(lambda: self._search(text, k))
-        return pair_scores(answer), nanoseconds
+        """Timed until the answer is read: a generator works while it is read."""
+        return time_call(lambda: pair_scores(self._search(text, k), k))

@@ -182,7 +182,7 @@ class Store(Plugin, ABC):
         """
         vector = self._check_query(vector)
         try:
-            return self._search(vector, k, self._conditions(where) if where else ())
+            return self._search(vector, k, self._conditions(where) if where else ()).read(k)
         except self.failures as error:
             raise Unavailable(f"{self.name}: {error}") from error
 

@@ -42,7 +42,7 @@ class HybridStore(Store):
         """The k best that pass the filter. A text without known words leaves the vectors' order."""
         vector = self._check_query(vector)
         try:
-            return self._search_hybrid(text, vector, k, self._conditions(where) if where else ())
+            return self._search_hybrid(text, vector, k, self._conditions(where) if where else ()).read(k)
         except self.failures as error:
             raise Unavailable(f"{self.name}: {error}") from error
 

@@ -1,0 +1,139 @@
+"""Parts of rows whose objects are in a child process. Such a part is of the adapter's own class."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from operator import attrgetter, methodcaller
+from typing import Any, NamedTuple, TypeVar
+
+from bakeoff_providers.base import Provider
+from bakeoff_providers.code import OURS
+from bakeoff_providers.errors import InputError
+from bakeoff_providers.registry import Registry
+
+from bakeoff.extensions.isolation.process import Child, Stage
+from bakeoff.search.rerankers import Reranker
+
+T = TypeVar("T")
+
+
+class Sort(NamedTuple):
+    """The methods of a sort of plug-in that are called in the child; those that `change` it make it irreplaceable."""
+
+    stage: Stage
+    methods: tuple[str, ...]
+    change: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
+
+
+SORTS = {
+    "provider": Sort(
+        "embed",
+        ("embed", "embed_tokens", "rows", "rows_of", "count_tokens", "context_tokens", "identity", "code", "ready"),
+        ("fit",),
+        ("card", "model", "free", "needs_network"),
+    ),
+    "retriever": Sort("search", ("search",)),
+    "ranker": Sort("search", ("search",), ("add",)),
+    "reranker": Sort("rerank", ("rank", "identity", "code", "load", "cost"), (), ("model",)),
+    "existing index": Sort("search", ("search", "documents"), (), ("dimensions", "entries", "id", "metric")),
+    "store": Sort(
+        "search",
+        ("search", "search_hybrid", "count", "tunings", "on_disk", "size_bytes", "size_model", "processes",
+         "note_left_out"),
+        ("add", "add_texts", "delete", "build", "tune", "persist"),
+        ("capabilities", "dimensions", "folder", "left_out"),
+    ),
+}  # fmt: skip
+ENDS = ("close", "discard")
+NEED_NO_CHILD = ("count_tokens", "context_tokens", "ready")  # as every provider has them, they only read its card
+
+
+def create(registry: Registry[T], name: str, isolate: bool | None, options: Mapping[str, Any]) -> T | None:
+    """The part in a process of its own; None where it belongs into this one.
+
+    Without a setting, code that is not ours gets its own.
+    """
+    sort, adapter = SORTS.get(registry.noun), registry.get(name)
+    importable = "<locals>" not in adapter.__qualname__ and adapter.__module__ != "__main__"
+    if isolate is False or sort is None or not importable or not (isolate or is_foreign(adapter, options)):
+        return None
+    if os.name != "posix" or getattr(adapter, "prepare", Reranker.prepare) is not Reranker.prepare:
+        if isolate:
+            raise InputError(f"{name} can't have a process of its own here", place="isolate", remedy="leave it out")
+        return None
+    place = f"{adapter.__module__}:{adapter.__qualname__}"
+    make = partial(_make, registry.noun, registry.group, registry.given, name, place, dict(options))
+    child = Child(make, sort.stage, threads=not getattr(adapter, "local", True))
+    isolated = _isolated(adapter, sort)
+    part = isolated.__new__(isolated)
+    vars(part).update(_child=child, _kept={})
+    return part
+
+
+def is_foreign(adapter: type[Any], options: Mapping[str, Any]) -> bool:
+    """Whether it is another package's, or runs a file of the user's."""
+    return adapter.__module__.partition(".")[0] not in OURS or bool(options.get("file") and options.get("function"))
+
+
+def _make(
+    noun: str, group: str, given: tuple[str, ...], name: str, place: str, options: Mapping[str, Any], _: None
+) -> Any:
+    """In the child: as the registry makes it."""
+    return Registry[Any](noun, group, {name: place}, given).create(name, **options)
+
+
+def _isolated(adapter: type[T], sort: Sort) -> type[T]:
+    """A subclass that passes on calls; what the class itself says is as it was."""
+    passed = {
+        **{name: _passed(name, Child.call) for name in sort.methods},
+        **{name: _passed(name, Child.change) for name in sort.change},
+        **{name: _passed(name, Child.close) for name in ENDS},
+    }
+    namespace: dict[str, Any] = {
+        name: method
+        for name, method in passed.items()
+        if hasattr(adapter, name)
+        and not (name in NEED_NO_CHILD and getattr(adapter, name) is getattr(Provider, name, None))
+    }
+    namespace |= {name: property(_attribute(name)) for name in sort.attributes}
+    if hasattr(adapter, "expect"):
+        namespace["expect"] = _expect
+    return type(adapter.__name__, (adapter,), namespace)
+
+
+def _passed(name: str, call: Callable[[Child, Any], Any]) -> Callable[..., Any]:
+    def method(self: Any, *values: Any, **named: Any) -> Any:
+        self._kept.clear()
+        return call(self._child, methodcaller(name, *values, **named))
+
+    return method
+
+
+def _attribute(name: str) -> Callable[[Any], Any]:
+    """Asked for once between two calls."""
+
+    def attribute(self: Any) -> Any:
+        if (value := self._kept.get(name, self)) is self:
+            value = self._kept[name] = self._child.call(attrgetter(name))
+        return value
+
+    return attribute
+
+
+def _expect(self: Any, documents: int, sample: Callable[[int], Any]) -> None:
+    """The sample that a store draws in the child has to come from here."""
+    drawn: dict[int, Any] = {}
+    while wanted := self._child.change(partial(_drawn, documents, drawn)):
+        drawn[wanted] = sample(wanted)
+
+
+def _drawn(documents: int, samples: Mapping[int, Any], store: Any) -> int | None:
+    """In the child: how large a sample the store lacks."""
+    try:
+        store.expect(documents, samples.__getitem__)
+    except KeyError as lacking:
+        return int(lacking.args[0])
+    return None

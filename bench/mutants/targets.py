@@ -70,7 +70,7 @@ TARGETS = (
     Target(
         "rankings",
         (HARNESS / "core/ranking.py",),
-        ("core/test_ranking.py", "core/test_run.py"),
+        ("core/test_ranking.py", "core/test_run.py", "evaluation/test_ranked_grades.py", "tasks/test_run_reader.py"),
     ),
     Target(
         "exact search",

@@ -109,7 +109,7 @@ def _too_long(model: str, long: int, texts: int, estimated: bool, tokens: int, c
 
 
 def _weights_as_given(labels: Sequence[str]) -> str:
-    return f"the fusion weights of {join_names(labels)} are the line-up’s, not tuned on this task"
+    return f"fusion weights of {join_names(labels)} come from the line-up, untuned"
 
 
 def _token_vectors(vectors: int, texts: int, size: int, size_of_one_each: int) -> str:

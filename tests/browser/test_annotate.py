@@ -103,12 +103,16 @@ def test_ten_pairs_by_keyboard_survive_a_killed_server(browser: Any, task: Path,
     pages.append(Page(browser, task))
     page = pages[-1]
     given = [3, 2, 1, 0, 3, 0, 0, 1, 2, 3]
-    seen = []
+    seen, marked = [], set()
+    asked = page.text("query").lower()
     for grade in given:
         seen.append(page.text("title"))
+        assert page.text("where")  # the document's address, path or id
+        marked |= {mark.text.lower() for mark in browser.find_elements(By.CSS_SELECTOR, "#text mark")}
         page.press(str(grade))
     assert page.text("count") == "10 of 500 graded"
     assert len(set(seen)) == 10
+    assert any(word in asked for word in marked)
     assert page.text("category").endswith("11 OF 25")
     page.kill()
     assert list(grades(task).values()) == given

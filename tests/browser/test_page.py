@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import itertools
 import json
 import shutil
@@ -20,6 +21,7 @@ from bakeoff.report.result_page import page
 from bakeoff.report.verdict_words import Findings, choice_sentence
 from bakeoff.results.picks import Limits, choose
 from bakeoff.results.schema import Latency, Summary, read_detailed, read_summary
+from pypdf import PdfReader
 
 from tests.browser.conftest import Browser, axe_report
 from tests.report.made import pair, situations
@@ -392,6 +394,19 @@ def test_printing_leaves_the_controls_out_and_is_light(browser: Browser, result:
     browser.screen()
     pdf = browser.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
     assert pdf["data"].startswith("JVBERi")  # %PDF-
+
+
+def test_the_head_of_the_matrix_is_on_every_printed_sheet(browser: Browser, long_names: Path) -> None:
+    """On sheets so low that the matrix needs several."""
+    browser.screen()
+    browser.open(long_names)
+    low = {"paperWidth": 11, "paperHeight": 5, "preferCSSPageSize": False}
+    pdf = PdfReader(io.BytesIO(base64.b64decode(browser.driver.execute_cdp_cmd("Page.printToPDF", low)["data"])))
+    head = {"Model", "Verdict", "NDCG@10"}
+    texts = [sheet.extract_text() for sheet in pdf.pages]
+    sheets = [set(text.split()) for text in texts if "faiss" in text and "Why" not in text]
+    assert len(sheets) > 1
+    assert [head <= words for words in sheets] == [True] * len(sheets)
 
 
 def test_the_page_makes_its_own_exports(browser: Browser, result: Path) -> None:

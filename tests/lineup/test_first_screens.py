@@ -10,6 +10,7 @@ import pytest
 from bakeoff.core.paths import lineup_file, lineup_names
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report.first_screen import Links, screen_lines
+from bakeoff.report.verdict_words import Findings, decision
 from bakeoff.results.schema import Summary
 from bakeoff.results.summary import summarise
 from bakeoff.running.runner import run
@@ -37,6 +38,13 @@ def test_a_built_in_line_up_has_at_most_30_lines(name: str, width: int) -> None:
     lines = [line.plain for line in screen_lines(summary(name), LINKS, width)]
     assert len(lines) <= 30
     assert max(map(cell_len, lines)) <= width
+
+
+def test_one_model_in_several_stores_is_a_choice_of_stores() -> None:
+    found = Findings(summary("stores"))
+    assert found.compares_stores
+    assert decision(found).advice.startswith("Choose ")
+    assert not any(Findings(summary(name)).compares_stores for name in lineup_names() if name != "stores")
 
 
 def test_kinds_show_their_own_figures() -> None:

@@ -14,7 +14,8 @@ import pytest
 from bakeoff.core.facts import Failure
 from bakeoff.report.console import Screen
 from bakeoff.report.first_screen import FirstScreen, Links
-from bakeoff.report.groups import group_rows, shorten
+from bakeoff.report.groups import group_names, group_rows, shorten
+from bakeoff.report.verdict_words import Findings
 from bakeoff.results.schema import Summary
 from rich.cells import cell_len
 
@@ -76,6 +77,19 @@ def test_rows_that_score_alike_share_a_line_with_their_stores() -> None:
 def test_stores_that_differ_in_score_part_and_keep_their_label() -> None:
     rows = in_two_stores("minilm", 0.8, 3.0)
     assert [group.name for group in group_rows(rows, {})] == ["minilm+faiss", "minilm+chroma"]
+
+
+def test_stores_are_what_to_choose_unless_one_is_shown_to_be_better() -> None:
+    parted = situations()["one-store-differs"]
+    assert Findings(parted).compares_stores
+    only = msgspec.structs.replace(parted.verdict, situation="clear", best_set=["minilm+faiss-sq8"])
+    assert not Findings(msgspec.structs.replace(parted, verdict=only)).compares_stores
+
+
+def test_names_of_rows_that_score_alike() -> None:
+    """By hand: a name stands for its stores where these score alike; a label stays whole where they do not."""
+    alike = {"a+x": "a+x", "a+y": "a+x", "b+x": "b+x", "b+y": "b+y", "c": "c", "d+x": "c"}
+    assert group_names(alike) == {"a+x": "a", "a+y": "a", "b+x": "b+x", "b+y": "b+y", "c": "c", "d+x": "c"}
 
 
 def test_labels_are_shortened_in_the_middle() -> None:

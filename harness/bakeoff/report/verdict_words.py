@@ -294,11 +294,11 @@ def _stores_only(found: Findings) -> Decision:
     equal = rows if not others or means[0] > found.mean(alike[0]) - NO_NEWS else alike
     choose = f"Choose {f'among the {len(alike)} ' if len(equal) < len(rows) else ''}by latency and size."
     timed = [(row.latency.search.p50, row) for row in equal if row.latency and row.latency.search.p50 is not None]
-    if unreliable(rows):
-        return Decision(headline, f"{choose} Timings of this run are unreliable.")
     if not timed:
         return Decision(headline, choose)
     fastest, row = min(timed, key=lambda pair: pair[0])
+    if not has_reliable_times(row):
+        return Decision(headline, f"{choose} Timings of this run are unreliable.")
     name = shorten(store_name(row) or row.label if one_model else row.label)
     return Decision(headline, f"{choose} {name} searches fastest ({milliseconds(fastest)} ms p50).")
 

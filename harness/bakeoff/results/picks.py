@@ -51,7 +51,7 @@ def p95(row: Row) -> float | None:
 
 def reliable_p50(row: Row) -> float | None:
     """The median, where nothing speaks against the row's timing."""
-    return p50(row) if row.latency and not row.latency.doubts else None
+    return p50(row) if has_reliable_times(row) else None
 
 
 def has_reliable_times(row: Row) -> bool:

@@ -1,1 +1,1 @@
-"""What a run found out, as files: the schema, the verdict, comparisons and gates."""
+"""Results as files: schema, verdict, comparisons and gates."""

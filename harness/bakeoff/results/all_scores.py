@@ -1,4 +1,4 @@
-"""The scores of every query, as arrays beside `detailed_results.json` where that holds the first queries alone."""
+"""Scores of all queries as arrays, if `detailed_results.json` holds only the first queries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUERIES, FOLDER = "all_queries.json", "all_scores"
 
 
 class AllQueries(msgspec.Struct, frozen=True, kw_only=True):
-    """`all_queries.json`: every query in the task's order, which is that of the rows; the measures are the columns."""
+    """`all_queries.json`: the queries (rows) and measures (columns) of the score tables."""
 
     texts: dict[str, str]
     drawn: list[Drawn | None]
@@ -31,36 +31,36 @@ class AllQueries(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class AllScores:
-    """By contender, a table of queries × measures."""
+    """A table of queries × measures per contender."""
 
     asked: AllQueries
     tables: Mapping[str, Values]
 
     def values(self, label: str, measure: str) -> Values | None:
-        """Of every query; None for a measure that was not stored."""
+        """One measure of every query; None if it was not stored."""
         if measure not in self.asked.measures:
             return None
         return np.array(self.tables[label][:, self.asked.measures.index(measure)])
 
     def files(self) -> dict[str, Content]:
-        """What is written, by name; each array is made when its turn comes."""
+        """The files to write by name; arrays are made on demand."""
         queries = without_known(msgspec.json.encode(self.asked).decode())
         return {QUERIES: queries, **{f"{FOLDER}/{label}.npy": _array(table) for label, table in self.tables.items()}}
 
 
 def read_all_scores(folder: Path, labels: list[str]) -> AllScores | None:
-    """None where the result has none: all of its queries are in `detailed_results.json`, or it is an old one."""
+    """Reads the arrays; None if all queries are in `detailed_results.json`, or the result is old."""
     if not (folder / QUERIES).is_file():
         return None
     asked = read_json(folder / QUERIES, AllQueries)
     if len(asked.drawn) != len(asked.texts) or len(asked.clusters) not in (0, len(asked.texts)):
-        raise InputError("texts and shares differ in number", file=folder / QUERIES, remedy=AGAIN)
+        raise InputError("the numbers of texts and shares differ", file=folder / QUERIES, remedy=AGAIN)
     shape = len(asked.texts), len(asked.measures)
     return AllScores(asked, {label: _table(folder / FOLDER / f"{label}.npy", shape) for label in labels})
 
 
 def _table(file: Path, shape: tuple[int, int]) -> Values:
-    """Mapped, not read: a comparison looks at one column."""
+    """Memory-mapped, because a comparison reads one column."""
     try:
         table: Values = np.load(file, mmap_mode="r", allow_pickle=False)
     except Exception as error:  # the header is parsed as Python: a damaged one raises anything

@@ -1,6 +1,6 @@
-"""The columns of the matrix as values: every report reads these, and none knows a column by its text or place.
+"""The columns of the matrix as values. No report refers to a column by its text or position.
 
-A result is also plain tables, lists of flat records: what exports, notebooks and data frames are made from.
+Also a result as lists of flat records, for exports, notebooks and data frames.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bakeoff.results.schema import Detailed, Row, Standing, Summary
 
 
 class Quantity(StrEnum):
-    """What a column holds; it decides format, alignment and the order of a first sort."""
+    """A column's quantity, which decides its format, alignment and default sort order."""
 
     TEXT = "text"
     MEASURE = "measure"
@@ -28,7 +28,7 @@ class Quantity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: `key` is its identity, `name` and `unit` make its head, `field` is its name in exports."""
+    """One column: `key` identifies it, `name` and `unit` are its heading, `field` is its name in exports."""
 
     key: str
     name: str
@@ -38,8 +38,8 @@ class Column:
     field: str = ""
     samples: Callable[[Row], int] = lambda _: 0
     decides: bool = False
-    ranks: bool = True  # whether its figures say who is better
-    ending: str = ""  # where every ranking ends, of a measure without a cut-off of its own
+    ranks: bool = True  # whether better rows can be told by it
+    ending: str = ""  # depth of rankings, for a measure without a cut-off
 
     @property
     def head(self) -> str:
@@ -48,7 +48,7 @@ class Column:
 
     @property
     def is_text(self) -> bool:
-        """Whether it holds words, which are set to the left."""
+        """Whether it holds text, which is left-aligned."""
         return self.quantity is Quantity.TEXT
 
 
@@ -92,14 +92,14 @@ INDEX = Column("index", "index", Quantity.SIZE, unit="MB", field="index mb", val
 
 
 def measure_columns(summary: Summary) -> list[Column]:
-    """The measures of the matrix; the one that decides is always among them."""
+    """The measures of the matrix, always with the deciding one."""
     deciding, depth = summary.verdict.measure, int(summary.lineup["depth"])
     cut = depth if depth < summary.task.documents else None
     return [_measure_column(measure, summary, cut) for measure in dict.fromkeys([*summary.matrix_measures, deciding])]
 
 
 def judged_columns(summary: Summary) -> list[Column]:
-    """`judged@k` where some row's rankings hold documents that nobody graded."""
+    """`judged@k`, if rankings contain ungraded documents."""
     measure = summary.verdict.measure
     if all(row.bounds[measure].judged > 1 - 1e-12 for row in summary.rows if measure in row.bounds):
         return []
@@ -112,7 +112,7 @@ def judged_columns(summary: Summary) -> list[Column]:
 
 
 def _measure_column(measure: str, summary: Summary, cut: int | None) -> Column:
-    """`cut` is where every ranking ends, which the head says of a measure that has no cut-off of its own."""
+    """`cut` is the depth of rankings, shown in the heading of a measure without a cut-off."""
     label, decides = summary.label(measure), measure == summary.verdict.measure
     ending = f"top {cut}" if cut and "@" not in measure else ""
     name = f"{label} ({ending})" if ending else label
@@ -128,7 +128,7 @@ def _measure_column(measure: str, summary: Summary, cut: int | None) -> Column:
 
 
 def columns(summary: Summary) -> list[Column]:
-    """In the order of the decision: who, how good, how fast, at what price, how large."""
+    """All columns: contender, quality, latency, cost, size."""
     paid = [PER_THOUSAND] if any(query_price(row) for row in summary.ran) else []
     quality = [*measure_columns(summary), *judged_columns(summary)]
     tail = [TOTAL_P95] if any(map(TOTAL_P95.value, summary.ran)) else []
@@ -136,7 +136,7 @@ def columns(summary: Summary) -> list[Column]:
 
 
 def stage_columns(summary: Summary) -> list[Column]:
-    """The time of each stage; that of reranking where some row has it."""
+    """The time of each stage, with reranking if a row has it."""
     second = any(row.latency is not None and row.latency.rerank is not None for row in summary.rows)
     return [EMBED, SEARCH, *([RERANK] if second else [])]
 
@@ -145,7 +145,7 @@ Table = list[dict[str, Any]]
 
 
 def ordered_rows(summary: Summary) -> list[Row]:
-    """Contenders by the deciding measure, then the baselines, then what did not run."""
+    """Contenders by the deciding measure, then baselines, then rows that did not run."""
     ran = sorted(summary.ran, key=lambda row: -round(row.measures[summary.verdict.measure].mean, 12))
     baselines = [row for row in summary.rows if row.row_type == "baseline"]
     return ran + baselines + [row for row in summary.rows if row.not_run is not None]
@@ -159,7 +159,7 @@ def matrix_table(summary: Summary) -> Table:
 
 
 def scores_table(detailed: Detailed) -> Table:
-    """One record per contender and query, with the value of every measure that was stored; None where it has none."""
+    """One record per contender and query with every stored measure; None for missing values."""
     stored = {name: None for one in detailed.contenders for answer in one.queries.values() for name in answer.measures}
     return [
         {
@@ -175,7 +175,7 @@ def scores_table(detailed: Detailed) -> Table:
 
 
 def _failure_name(failure: Failure) -> str:
-    """The ids of what a contender lacks, or the type of the error that ended it."""
+    """The ids of what a contender lacks, or its error's type."""
     return " ".join(lack.id for lack in failure.lacks) or failure.error or failure.text
 
 

@@ -1,4 +1,4 @@
-"""Results × results → pairs: what differs between contenders, or between two runs of the same one."""
+"""Compares contenders within a result or between results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Change(NamedTuple):
 class Comparison:
     """Pairs on one measure, over the queries of one task.
 
-    `tested` has the pairs that Holm's correction is over: choosing contenders to look at does not make it weaker.
+    `tested` are the pairs that Holm's correction covers. Displaying fewer contenders does not weaken it.
     """
 
     measure: Measure
@@ -49,12 +49,12 @@ class Comparison:
     averaging: Averaging
     tested: Sequence[tuple[str, str]]
     equivalent_within: float | None = None
-    unmatched: Sequence[Fact] = ()  # rows that only one of the results has
-    letters: Mapping[str, str] = field(default_factory=dict)  # what stands for a result's name in all of this
+    unmatched: Sequence[Fact] = ()  # rows in only one of the results
+    letters: Mapping[str, str] = field(default_factory=dict)  # short names of the results
 
     @property
     def p_equivalent(self) -> list[float]:
-        """For each pair, the Holm-adjusted p that it is equivalent within the margin; nothing without a margin."""
+        """The Holm-adjusted p of equivalence within the margin, per pair; empty without a margin."""
         if self.equivalent_within is None:
             return []
         differences = [differences_of(self.scores[a], self.scores[b]) for a, b in self.tested]
@@ -64,7 +64,7 @@ class Comparison:
 
     @property
     def queries_for_equivalence(self) -> int | None:
-        """How many show the pair that varies least to be equivalent, if it is; None without a margin."""
+        """The queries needed to show equivalence of the least varying pair; None without a margin."""
         if self.equivalent_within is None or not self.measure.bounded:
             return None
         first = self.first_alike
@@ -73,14 +73,14 @@ class Comparison:
 
     @property
     def relations(self) -> list[str]:
-        """For each pair, what a is to b: better, worse, equivalent within the margin, or undecided."""
+        """Per pair: a is better, worse, equivalent within the margin, or undecided."""
         return [
             relation(pair.difference, pair.p_holm, p) for pair, p in zip(self.pairs, self.p_equivalent, strict=False)
         ]
 
     @property
     def means(self) -> dict[str, float]:
-        """The mean of each side that is shown."""
+        """The mean of each side."""
         shown = {label for pair in self.pairs for label in (pair.a, pair.b)}
         return {
             label: self.measure.figure(self.averaging.mean(values))
@@ -90,7 +90,7 @@ class Comparison:
 
     @property
     def first_alike(self) -> dict[str, str]:
-        """For each side the first one with the same score on every query: itself, unless two are alike."""
+        """Per side, the first side with the same score on every query."""
         names = list(self.scores)
         return {
             name: names[at] for name, at in zip(names, first_equal(table_of(list(self.scores.values()))), strict=True)
@@ -98,7 +98,7 @@ class Comparison:
 
     @property
     def distinct(self) -> int:
-        """The pairs that Holm's correction counts: those with equal differences are one, those without any none."""
+        """The pairs that Holm's correction counts: equal differences once, zero differences never."""
         rows = len(self.scores)
         if len(self.tested) < rows * (rows - 1) // 2:
             asked = {hypothesis_of(differences_of(self.scores[a], self.scores[b])) for a, b in self.tested}
@@ -108,11 +108,11 @@ class Comparison:
 
     @property
     def by_traffic(self) -> bool:
-        """Whether queries count by the traffic that they stand for."""
+        """Whether queries are weighted by traffic."""
         return self.averaging.weights is not None
 
     def changed_most(self, pair: PairedDifference, most: int) -> list[Change]:
-        """The queries with the largest differences, either way; equal ones in the order of the task."""
+        """The queries with the largest absolute differences; ties in the order of the task."""
         a, b = self.scores[pair.a], self.scores[pair.b]
         differences = differences_of(a, b)
         order = np.argsort(-np.abs(differences), kind="stable")[:most]
@@ -125,22 +125,22 @@ class Comparison:
 
 
 def read_results(folders: Sequence[Path]) -> list[Result]:
-    """The results with names that tell them apart."""
+    """Results with distinct names."""
     short = [folder.resolve().name for folder in folders]
     names = [str(path) if short.count(name) > 1 else name for path, name in zip(folders, short, strict=True)]
     if len({folder.resolve() for folder in folders}) < len(folders):
-        raise InputError("a result is given twice", file=names[0], remedy="name every result once")
+        raise InputError("a result is given twice", file=names[0], remedy="give each result once")
     return [load(path, name) for path, name in zip(folders, names, strict=True)]
 
 
 def other_grades(a: Result, b: Result) -> list[str]:
-    """The queries that both results have and that are graded otherwise in the second."""
+    """Queries of both results whose grades differ."""
     mine, yours = a.detailed.queries, b.detailed.queries
     return [query for query in mine if query in yours and mine[query].grades != yours[query].grades]
 
 
 class NotComparable(InputError):
-    """Two results of different tasks; `reasons` say what differs."""
+    """Results of different tasks; `reasons` are the differences."""
 
     def __init__(self, first: str, other: str, reasons: Sequence[Fact]) -> None:
         self.first, self.reasons = first, list(reasons)
@@ -149,9 +149,9 @@ class NotComparable(InputError):
 
 
 def why_not(a: Result, b: Result, *, grades: bool = True) -> list[Fact]:
-    """Why two results can't be compared; nothing when they can. Scores of other questions are other scores.
+    """The reasons why two results can't be compared; empty if they can.
 
-    Without `grades` other grades are no reason, as rankings can be scored again.
+    Without `grades`, different grades are no reason, as rankings can be rescored.
     """
     if a.summary.task.fingerprint == b.summary.task.fingerprint:
         return []
@@ -189,9 +189,9 @@ def compare_results(
     equivalent_within: float | None = None,
     lettered: bool = False,
 ) -> Comparison:
-    """All pairs within one result; over several, each contender against itself in the first one.
+    """All pairs within one result; for several, each contender against itself in the first.
 
-    `lettered` calls several results A, B, C and so on, for a screen: their names are long.
+    `lettered` names results A, B, C, …, because their names are long.
     """
     _check_comparable(results)
     first, alone = results[0], len(results) == 1
@@ -209,7 +209,7 @@ def compare_results(
     if alone or all_pairs:
         if lost := [result for result in results if result.summary.verdict.leader is None]:
             raise InputError(
-                "its rows can't be compared with each other", file=lost[0].name, remedy="bakeoff show says why"
+                "its rows can't be compared with each other", file=lost[0].name, remedy="bakeoff show explains why"
             )
         among = {_side(label, shown[result.name]) for result in results for label in chosen}
         return _each_with_each(sides, among, first.name)
@@ -217,19 +217,19 @@ def compare_results(
 
 
 def _check_comparable(results: Sequence[Result]) -> None:
-    """Results with names of their own that asked the same questions."""
+    """Checks that results have distinct names and the same task."""
     if not results:
         raise InputError("there is no result to compare", remedy="name at least one")
     first = results[0]
     if len({result.name for result in results}) < len(results):
-        raise InputError("two results have the same name", file=first.name, remedy="load(folder, name) names one")
+        raise InputError("two results have the same name", file=first.name, remedy="name one with load(folder, name)")
     for other in results[1:]:
         if reasons := why_not(first, other):
             raise NotComparable(first.name, other.name, reasons)
 
 
 def _choose(contenders: Sequence[str], results: Sequence[Result]) -> set[str]:
-    """The labels that are meant, whichever result knows them; all where none is named."""
+    """The chosen labels, in any of the results; by default all."""
     names: dict[str, set[str]] = {}
     for result in results:
         for label, known in result.names.items():
@@ -238,7 +238,7 @@ def _choose(contenders: Sequence[str], results: Sequence[Result]) -> set[str]:
 
 
 def _each_with_each(sides: Comparison, among: Set[str], name: str) -> Comparison:
-    """Within one result, or over all sides of several."""
+    """All pairs of one result, or of all sides of several."""
     pairs = sides.averaging.pairs(sides.scores, among=among, bounded=sides.measure.bounded)
     if not pairs:
         raise InputError("there is only one contender", file=name, remedy="name a second result")
@@ -248,7 +248,7 @@ def _each_with_each(sides: Comparison, among: Set[str], name: str) -> Comparison
 def _with_the_first(
     sides: Comparison, results: Sequence[Result], chosen: Set[str], shown: Mapping[str, str]
 ) -> Comparison:
-    """Over several results: each contender against itself in the first one."""
+    """Each contender against itself in the first result."""
     first, *others = results
     common = [(label, result) for result in others for label in result.labels if label in first.labels]
     if not any(label in chosen for label, _ in common):
@@ -264,7 +264,7 @@ def _with_the_first(
 
 
 def _list_unmatched(first: Result, other: Result, chosen: Set[str], shown: Mapping[str, str]) -> list[Fact]:
-    """Rows that one of two results lacks: nobody should take them for compared."""
+    """Rows that only one of two results has, which are not compared."""
     return [
         fact("not_compared", labels=alone, result=shown[result.name])
         for result, rest in ((first, other), (other, first))

@@ -1,4 +1,4 @@
-"""A result's summary for a reader: one of an older format, or for another question, is restated from its figures."""
+"""A result's summary in today's format, recomputed from its figures if necessary."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bakeoff.results.schema import DETAILED, Summary, read_summary
 
 
 def current_summary(folder: Path, *, equivalent_within: float | None = None, baseline: str = "") -> Summary:
-    """The summary with a verdict of today's format; as it is stored where its figures are gone."""
+    """The summary with a verdict of today's format; the stored one if its figures are missing."""
     if is_draft(folder):
         return _draft_summary(folder, equivalent_within, baseline)
     summary = read_summary(folder)
@@ -24,7 +24,7 @@ def current_summary(folder: Path, *, equivalent_within: float | None = None, bas
 
 
 def _draft_summary(folder: Path, equivalent_within: float | None, baseline: str) -> Summary:
-    """Of the rows of a draft that are complete; the draft stays as it is."""
+    """The summary of a draft's complete rows. The draft is not changed."""
     from bakeoff.results.looks import earlier_looks
     from bakeoff.results.restate import restate
     from bakeoff.results.result import Result

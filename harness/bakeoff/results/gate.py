@@ -1,4 +1,4 @@
-"""A result against a baseline: is it shown that a contender dropped by more than is allowed, or that none did?"""
+"""The gate: tests whether contenders dropped by more than an allowance against a baseline."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bakeoff.statistics.guarded import WORST, queries_for_equivalence
 from bakeoff.statistics.tests import first_equal, holm_of_distinct
 
 FORMAT = 2
-MAX_DROP = 0.02  # of the figure that is shown, where nothing else is said
+MAX_DROP = 0.02  # of the displayed figure
 STEPS = 60
 
 Mode = Literal["drop", "non-inferior", "exact"]
@@ -32,7 +32,7 @@ Outcome = Literal["passed", "failed", "undecided"]
 
 
 class Worst(msgspec.Struct, frozen=True, kw_only=True):
-    """The query that lost most."""
+    """The query with the largest drop."""
 
     query: str
     text: str
@@ -40,11 +40,11 @@ class Worst(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ContenderCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """One contender: where it was, where it is, and what the gate says to it.
+    """One contender: its scores before and now, and the outcome.
 
-    The true drop is `least` or more and `most` or less, each with the gate's confidence; None where nothing is known
-    or nothing is tested. `p` is one-sided, against the allowed drop, by Holm over distinct contenders. `alike` is the
-    first contender with the same scores then and now; itself, unless two are alike.
+    The true drop is between `least` and `most`, each with the gate's confidence; None if nothing is known or tested.
+    `p` is one-sided against the allowed drop, with Holm's correction over distinct contenders. `alike` is the first
+    contender with the same scores then and now.
     """
 
     contender: str
@@ -61,15 +61,15 @@ class ContenderCheck(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def drop(self) -> float:
-        """Of the figures that are shown."""
+        """The drop of the displayed figures."""
         return self.before - self.after
 
 
 class Gate(msgspec.Struct, frozen=True, kw_only=True):
-    """All checks; `refused` says why there are none.
+    """All checks; `refused` is the reason if there are none.
 
-    `finds` is the drop that this gate finds in four of five cases; `needed` are the queries without which
-    non-inferiority can't be shown. `regraded` counts queries on which the baseline was scored by today's grades.
+    `finds` is the drop that this gate detects with 80% power. `needed` is the number of queries that non-inferiority
+    takes. `regraded` counts queries whose baseline was rescored with today's grades.
     """
 
     format: int = FORMAT
@@ -81,7 +81,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode = "drop"
     undecided: Undecided = "warn"
     queries: int = 0
-    clusters: int = 0  # of queries that ask for the same thing, which count once
+    clusters: int = 0  # clusters of queries, which count once
     regraded: int = 0
     finds: float | None = None
     needed: int | None = None
@@ -91,12 +91,12 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def outcome(self) -> Outcome:
-        """The worst of all checks."""
+        """The worst outcome of all checks."""
         outcomes = {check.outcome for check in self.checks}
         return "failed" if "failed" in outcomes else "undecided" if "undecided" in outcomes else "passed"
 
     def fails(self, check: ContenderCheck) -> bool:
-        """Whether a check counts against the result: non-inferiority is to be shown, a drop only not to be."""
+        """Whether a check fails the gate. Non-inferiority must be shown; a drop must not."""
         strict = self.undecided == "fail" or self.mode == "non-inferior"
         return check.outcome == "failed" or (check.outcome == "undecided" and strict)
 
@@ -117,7 +117,7 @@ def gate(
     mode: Mode = "drop",
     undecided: Undecided = "warn",
 ) -> Gate:
-    """Fails where a drop beyond `max_drop` is shown; `non-inferior`: passes only where none is shown to be possible."""
+    """Fails if a drop beyond `max_drop` is shown; `non-inferior` passes only if such a drop is ruled out."""
     measure = baseline.deciding(measure)
     chosen = [pair for text in contenders for pair in _pairs(text, result, baseline)]
     chosen = list(dict.fromkeys(chosen)) or [(_now(label, result, baseline), label) for label in baseline.labels]
@@ -153,7 +153,7 @@ def gate(
 def _scores(
     result: Result, baseline: Result, chosen: Sequence[tuple[str, str]], measure: Measure
 ) -> tuple[list[tuple[Values, Values]], list[Fact]]:
-    """The scores of both sides of every check, and why there can be none."""
+    """The scores of both sides of every check, or the reason why there are none."""
     regraded = bool(other_grades(result, baseline)) or result.summary.task.rel != baseline.summary.task.rel
     refused = why_not(result, baseline, grades=False)
     if not refused and not chosen:
@@ -238,7 +238,7 @@ def _finds(
 
 
 def _allowance(measure: Measure, before: float, max_drop: float) -> float:
-    """The allowance in the values that the figure is made from: logarithms, for a geometric mean."""
+    """The allowance on the scale of the values: logarithms for a geometric mean."""
     if measure.bounded:
         return max_drop
     low, high = 0.0, 1e3
@@ -250,7 +250,7 @@ def _allowance(measure: Measure, before: float, max_drop: float) -> float:
 
 
 def _now(label: str, result: Result, baseline: Result) -> str:
-    """What the baseline's row is called today: by its own name, or by the line-up's label where it is one row's."""
+    """Today's label of a baseline row: its own, or the line-up's label if that is one row's."""
     if label in result.labels:
         return label
     name = baseline.given_names.get(label)

@@ -1,4 +1,4 @@
-"""Which look at a question a result is: planned with the task, or found among the results that are there."""
+"""Which look at a question a result is: planned with the task, or found among stored results."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ FEWEST_ROWS = 2  # that two results share, if they ask the same question
 
 @dataclass(frozen=True, slots=True)
 class QuestionLooks:
-    """The looks so far as the tests take them, and as the verdict keeps them."""
+    """The looks so far, for the tests and for the verdict."""
 
     looks: Looks
     fact: Look
 
 
 def planned_looks(task: Task) -> QuestionLooks | None:
-    """The look that a task's queries are those of."""
+    """The planned look that a task's queries belong to."""
     return _planned(list(task.planned_looks), len(task.queries)) if task.planned_looks else None
 
 
@@ -51,7 +51,7 @@ def _planned(plan: list[int], queries: int) -> QuestionLooks:
 
 
 def stored_looks(fact: Look | None, detailed: Detailed) -> QuestionLooks | None:
-    """As a result keeps them."""
+    """Looks as a result stores them."""
     if fact is None:
         return None
     if fact.planned:
@@ -88,10 +88,10 @@ class _Queries(msgspec.Struct):
 
 
 def earlier_looks(outcome: Outcome, out: Path) -> QuestionLooks | None:
-    """None at a first look, or where looks are planned.
+    """Earlier looks; None at a first look, or if looks are planned.
 
-    An earlier look is a result in the same folder, of the same task and deciding measure and with two of the same rows,
-    whose graded queries are some of these and not all. Queries that nobody graded count from when they are.
+    An earlier look is a result in the same folder with the same task and deciding measure, two of the same rows, and a
+    proper subset of the graded queries. Ungraded queries count once they are graded.
     """
     task = outcome.task
     here = _graded({query.id: task.judgments.get(query.id, {}) for query in task.queries})
@@ -140,12 +140,12 @@ def _queries_of(folder: Path) -> frozenset[str]:
 
 
 def _graded(grades: Mapping[str, Mapping[str, int]]) -> frozenset[str]:
-    """Those with a grade; all of them in tasks that need none."""
+    """Graded queries; all of them in tasks without grades."""
     return frozenset(query for query, given in grades.items() if given) or frozenset(grades)
 
 
 def set_over_looks(averaging: Averaging, table: Values, looks: QuestionLooks | None, *, bounded: bool) -> BestSet:
-    """The confidence set of the best, at whatever look this is."""
+    """The confidence set of the best at this look."""
     if looks is None or not averaging.has_error:
         return averaging.best_set(table, bounded=bounded)
     linear, units = _linear(averaging, table), _of_units(averaging, looks)
@@ -155,7 +155,7 @@ def set_over_looks(averaging: Averaging, table: Values, looks: QuestionLooks | N
 def versus_over_looks(
     averaging: Averaging, table: Values, incumbent: int, looks: QuestionLooks | None, *, bounded: bool
 ) -> Versus:
-    """Every row against the incumbent, at whatever look this is."""
+    """Every row against the incumbent at this look."""
     if looks is None or not averaging.has_error:
         return averaging.versus(table, incumbent, bounded=bounded)
     linear, units = _linear(averaging, table), _of_units(averaging, looks)

@@ -1,4 +1,4 @@
-"""Results of the first format, which has no number: their verdict is sentences, until `restate` makes it again."""
+"""Results of the first format, whose verdict was sentences until `restate` recomputes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to choose, with what it may cost: rows by score, speed and price, and the best within a user's limits."""
+"""Picks and their price: rows by score, speed and cost, and the best within a user's limits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TIMES = 2.0  # how much faster or cheaper a pick has to be
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a user can't go beyond; None is no limit."""
+    """A user's limits; None is no limit."""
 
     p50_ms: float | None = None
     p95_ms: float | None = None
@@ -35,27 +35,27 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def timed_now(row: Row) -> Latency | None:
-    """A row's latency, where all of it was timed in this run: no other may be compared with it."""
+    """A row's latency, if all of it was timed in this run. Other timings are not comparable."""
     return row.latency if row.latency and row.latency.kept is None else None
 
 
 def p50(row: Row) -> float | None:
-    """Median milliseconds from question to answer."""
+    """Median latency per query in milliseconds."""
     return latency.total.p50 if (latency := timed_now(row)) else None
 
 
 def p95(row: Row) -> float | None:
-    """Milliseconds from question to answer that 95% of the queries stay below."""
+    """95th percentile of latency per query in milliseconds."""
     return latency.total.p95 if (latency := timed_now(row)) else None
 
 
 def reliable_p50(row: Row) -> float | None:
-    """The median, where nothing speaks against the row's timing."""
+    """The median, if the row's timing is reliable."""
     return p50(row) if has_reliable_times(row) else None
 
 
 def has_reliable_times(row: Row) -> bool:
-    """Whether nothing speaks against the row's timing; too few samples for a p95 leave none, and the p50 as it is."""
+    """Whether the row's timing is reliable. Too few samples for a p95 do not affect the p50."""
     doubts = row.latency.doubts if row.latency else ()
     return all(doubt.id == "few_samples" for doubt in doubts)
 
@@ -76,7 +76,7 @@ def index_mb(row: Row) -> float | None:
 
 
 def is_within(row: Row, limits: Limits) -> bool:
-    """Whether a row that ran is within every limit; a figure that is unknown or unreliable is within none."""
+    """Whether a row is within every limit. Unknown or unreliable figures are not."""
     if not row.ran or (limits.offline and not row.local):
         return False
     bounds = (
@@ -94,7 +94,7 @@ def _known(time: float | None, row: Row) -> float | None:
 
 
 def choose(rows: Sequence[Row], verdict: Verdict, limits: Limits) -> Choice:
-    """The best mean within the limits; equal means keep the order of the line-up, as in the verdict."""
+    """The best mean within the limits; ties in the order of the line-up, as in the verdict."""
     ran = [row for row in rows if row.ran]
     feasible = [row for row in ran if is_within(row, limits)]
     candidates = [row for row in feasible if is_advisable(row, verdict)]
@@ -113,19 +113,19 @@ def choose(rows: Sequence[Row], verdict: Verdict, limits: Limits) -> Choice:
 
 
 def is_advisable(row: Row, verdict: Verdict) -> bool:
-    """No baselines, nor what does not beat a random order."""
+    """Whether a row may be recommended: no baseline, and better than a random order."""
     standing = verdict.standings.get(row.label)
     return not row.baseline and standing is not None and standing.beats_random is not False
 
 
 def quickest(rows: Sequence[Row]) -> Row | None:
-    """The fastest of these; None where the time of one of them can't be relied on."""
+    """The fastest of these; None if one of the timings is unreliable."""
     timed = [(figure, row) for row in rows if (figure := reliable_p50(row)) is not None]
     return min(timed, key=lambda pair: pair[0])[1] if len(timed) == len(rows) and timed else None
 
 
 def picks_of(rows: Sequence[Row], take: str | None, standings: Mapping[str, Standing], measure: str) -> list[Pick]:
-    """Of rows that may be advised: the best, one as good that is faster or cheaper, and what less quality would buy."""
+    """Picks: the best row, an equivalent one that is faster or cheaper, and faster rows of lower quality."""
     best = next((row for row in rows if row.label == take), None)
     if best is None:
         return []
@@ -151,7 +151,7 @@ def picks_of(rows: Sequence[Row], take: str | None, standings: Mapping[str, Stan
 
 
 def _is_cheaper(row: Row, best: Row) -> bool:
-    """By half at least, for documents or for queries, and not dearer for the other."""
+    """At most half the price for documents or queries, and not more for the other."""
     mine, other = (price(best), query_price(best) or 0.0), (price(row), query_price(row) or 0.0)
     if mine[0] is None or other[0] is None:
         return False

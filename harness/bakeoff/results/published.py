@@ -1,7 +1,6 @@
-"""A result as JSON that may be shown to everybody: no secret of the environment is in any text of it.
+"""A result as JSON without secrets of the environment.
 
-Names are left as they are (`core/public.py` marks them): by them the parts of a result find each other, and a password
-may be a word like any other. Numbers and keys are no texts.
+Marked names (`core/public.py`) are not scrubbed, because they link the parts of a result.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ OPEN = frozenset({"headers", "options", "overrides", "store_options"})  # in a l
 
 
 def published(content: msgspec.Struct) -> bytes:
-    """The JSON of a value. Only where something has to be struck out, it is gone through text by text."""
+    """The JSON of a value. Texts are scrubbed one by one only if a secret occurs."""
     spellings = collect_spellings()
     try:
         encoded = msgspec.json.encode(content)
@@ -65,5 +64,5 @@ def _all_whole(value: Any) -> Any:
 
 
 def _whole(text: str) -> str:
-    """JSON has no halves of characters: they are spelled out."""
+    """Escapes lone surrogates, which JSON can't hold."""
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()

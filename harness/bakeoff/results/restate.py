@@ -1,4 +1,4 @@
-"""A stored result's verdict, made again from its figures: for another margin or incumbent, or from an older format."""
+"""Recomputes a stored result's verdict from its figures, for another margin or incumbent or an older format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def restate(result: Result, *, equivalent_within: float | None = None, baseline: str = "") -> Summary:
-    """The verdict for another margin or incumbent than the line-up's; rows that can't be compared stay so."""
+    """The verdict for another margin or incumbent than the line-up's."""
     summary, before, lineup = result.summary, result.summary.verdict, result.summary.lineup
     if before.leader is None:
         return summary
@@ -46,8 +46,8 @@ def restate(result: Result, *, equivalent_within: float | None = None, baseline:
 
 
 def with_verdict(result: Result) -> Result:
-    """A result of the older format with a verdict, where its figures are all there."""
+    """A result of the older format with a recomputed verdict, if its figures are complete."""
     try:
         return dataclasses.replace(result, summary=restate(result))
-    except InputError:  # some of its queries alone were kept
+    except InputError:  # only some of its queries were stored
         return result

@@ -1,4 +1,4 @@
-"""A result folder, read back: its figures by contender and measure, as plain tables or data frames."""
+"""A loaded result folder: its figures by contender and measure, as tables or data frames."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ TableName = Literal["matrix", "scores"]
 
 
 def load(folder: Path | str, name: str = "") -> Result:
-    """Reads a result folder that `save` or `bakeoff run` wrote; comparisons call it by `name`, or as its folder.
+    """Loads a result folder. Comparisons refer to it by `name`, by default its folder's.
 
-    The verdict of one in an older format is made again from its figures.
+    The verdict of an older format is recomputed from its figures.
     """
     folder = Path(folder)
     summary, detailed = read_summary(folder), read_detailed(folder)
@@ -52,7 +52,7 @@ def load(folder: Path | str, name: str = "") -> Result:
 class Result:
     """One result folder: the summary, every query of every contender, and tables of both.
 
-    `detailed` holds the first queries of very many; the scores of all of them are in `all_scores`.
+    Above 10,000 queries, `detailed` holds only the first ones, and `all_scores` the scores of all.
     """
 
     name: str
@@ -74,25 +74,25 @@ class Result:
 
     @property
     def queries(self) -> dict[str, str]:
-        """The text of every query that scores are kept of, in the order of the scores."""
+        """The texts of all scored queries, in the order of the scores."""
         if self.all_scores is not None:
             return self.all_scores.asked.texts
         return {query: info.text for query, info in self.detailed.queries.items()}
 
     @property
     def names(self) -> dict[str, set[str]]:
-        """By label, what each contender that ran may be called by."""
+        """The names of each contender that ran, by label."""
         described = {contender["label"]: names_of(contender) for contender in self.summary.lineup["contenders"]}
         return {label: described.get(label, {label}) for label in self.labels}
 
     @property
     def given_names(self) -> dict[str, str]:
-        """By row that ran, what its entry of the line-up is called: a row's own name also has store and dimensions."""
+        """The name of each row's line-up entry, by label. A row's label also has store and dimensions."""
         given = {row["label"]: given_name(row) for row in self.summary.lineup["contenders"]}
         return {label: given.get(label, "") for label in self.labels}
 
     def matrix(self) -> Table:
-        """One record per row of the matrix: contenders by the deciding measure, baselines, then what did not run."""
+        """One record per row of the matrix: contenders by the deciding measure, baselines, rows that did not run."""
         return matrix_table(self.summary)
 
     def scores(self) -> Table:
@@ -108,26 +108,26 @@ class Result:
         return _library("polars").DataFrame(self._table(table), infer_schema_length=None)
 
     def averaging(self, seed: int = SEED) -> Averaging:
-        """What this result's means are taken over."""
+        """How this result's means are taken."""
         if self.all_scores is not None:
             return averaging_of(self.all_scores.asked.drawn, seed, self.all_scores.asked.clusters)
         asked = self.detailed.queries.values()
         return averaging_of([query.drawn or None for query in asked], seed, [query.cluster or "" for query in asked])
 
     def measure(self, given: Measure | str | None = None) -> Measure:
-        """A measure by its spelling; without one, the measure that decided this result."""
+        """A measure by its spelling; by default the deciding measure."""
         return given if isinstance(given, Measure) else Measure.parse(given or self.summary.verdict.measure)
 
     def deciding(self, given: Measure | str | None = None) -> Measure:
-        """The same, where rows are compared by it."""
+        """The measure, if rows can be compared by it."""
         measure = self.measure(given)
         check_decides(measure, "compare by another, for example ndcg@10; scores() has its values")
         return measure
 
     def values(self, label: str, measure: Measure | str | None = None) -> Values:
-        """Per query, as they were stored; a measure that was not stored is worked out from the stored rankings.
+        """Values per query. A measure that was not stored is computed from the stored rankings.
 
-        NaN where a measure of dates has no value.
+        NaN if a measure of dates has no value.
         """
         contender, measure = self._contender(label), self.measure(measure)
         asked, name = list(self.detailed.queries), str(measure)
@@ -145,14 +145,14 @@ class Result:
         return score_queries(ranked, [measure], graded.summary.task.rel)[measure]
 
     def floor(self, measure: str) -> Values | None:
-        """What a random order scores on each query; None where it was kept of some queries alone, or not at all."""
+        """The expected score of a random order on each query; None if not stored for all queries."""
         stored = self.detailed.baselines.get("random", {}).get(measure)
         if stored is None or len(stored) != len(self.queries) or None in stored:
             return None
         return np.array(stored, dtype=np.float64)
 
     def rankings(self, label: str, measure: Measure) -> dict[str, Ranking]:
-        """As they were stored, if those are all of them and deep enough for the measure."""
+        """The stored rankings, if they are complete and deep enough for the measure."""
         contender = self._contender(label)
         self._check_whole(str(measure))
         self._check_depth(label, measure)
@@ -169,18 +169,20 @@ class Result:
                 return contender
         for row in self.summary.rows:
             if row.label == label and row.not_run:
-                raise InputError(f"{label} did not run", file=self.name, remedy="bakeoff show says why")
+                raise InputError(f"{label} did not run", file=self.name, remedy="bakeoff show explains why")
         raise InputError(f"has no contender {label!r}", file=self.name, remedy=nearest(label, self.labels))
 
     def _check_whole(self, measure: str) -> None:
-        """Some of the queries are not the task: a mean, a test or a gate over them would be another one."""
+        """Refuses a result that stores only some queries, because means and tests would differ."""
         if len(self.detailed.queries) == self.summary.task.queries:
             return
         kept = f"the first {len(self.detailed.queries):,} of {self.summary.task.queries:,} queries"
         if self.all_scores is None:
-            raise InputError(f"has the scores of {kept} alone", file=self.name, remedy="run it again: all are kept now")
+            raise InputError(
+                f"has only the scores of {kept}", file=self.name, remedy="run it again; all are stored now"
+            )
         raise InputError(
-            f"{measure} was not stored, and rankings are kept of {kept} alone",
+            f"{measure} was not stored, and rankings exist only for {kept}",
             file=self.name,
             remedy=f"add {measure} to the measures of the line-up and run it again, or use bakeoff score with runs/",
         )
@@ -188,9 +190,9 @@ class Result:
     def _check_depth(self, label: str, measure: Measure) -> None:
         depth = int(self.summary.lineup["depth"])
         if measure.k is not None and measure.k > depth:
-            raise InputError(f"{measure} reads deeper than the {depth} places that were kept", file=self.name)
+            raise InputError(f"{measure} reads deeper than the {depth} places that were stored", file=self.name)
         if any(row.label == label and row.stable is False for row in self.summary.rows):
-            raise InputError(f"{label} was not stable, and {measure} was not stored with its rounds", file=self.name)
+            raise InputError(f"{label} was unstable, and {measure} was not stored", file=self.name)
 
 
 def _library(name: str) -> Any:

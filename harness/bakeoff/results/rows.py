@@ -1,4 +1,4 @@
-"""Scored contenders → rows of the matrix: each row is made once, with every figure that it shows."""
+"""Makes the rows of the matrix from scored contenders."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ from bakeoff.systems.failures import attempt
 
 @dataclass(frozen=True, slots=True)
 class RowMaker:
-    """What all rows of one result share."""
+    """Context shared by all rows of a result."""
 
     task: Task
     machine: Machine
     averaging: Averaging
-    judged_in_part: Sequence[Measure] = ()  # the measures to give bounds for, where documents may be unjudged
+    judged_in_part: Sequence[Measure] = ()  # measures that get bounds if documents are unjudged
 
     def of(self, contenders: Sequence[Scored | NotRun]) -> list[Row]:
-        """In the order of the line-up, where a row comes after those that it is made of."""
+        """All rows in the order of the line-up."""
         rows: dict[str, Row] = {}
         shared = _share_embedding(contenders)
         with steps("intervals: contenders", len(contenders)) as advance:
             for row in contenders:
                 parts = [rows[label] for label in row.contender.made_of]
                 made = attempt(row.contender, partial(self._row, row, parts, shared))
-                if isinstance(made, NotRun):  # a fault of ours: it costs this row alone
+                if isinstance(made, NotRun):  # our own fault: only this row fails
                     made = self._row(made, parts, shared)
                 rows[row.contender.label] = made
                 advance(1)
         return list(rows.values())
 
     def baseline(self, name: str, scores: Scores, shown: Sequence[Measure]) -> Row:
-        """A row that no provider made."""
+        """A baseline's row."""
         means = {str(measure): Value(_figure(measure, values, self.averaging)) for measure, values in scores.items()}
         return Row(
             label=name,
@@ -126,7 +126,7 @@ class RowMaker:
         )
 
     def _cost(self, contender: System, search: Search, parts: Sequence[Row]) -> Cost:
-        """Nothing for what runs here; a fusion costs what its parts cost; what a server by URL costs nobody knows."""
+        """Free for local rows, the sum of its parts for a fusion, unknown for a URL."""
         costs = [part.cost for part in parts if part.cost is not None]
         if second := search.second_stage:
             costs.append(_second_stage_cost(second))
@@ -149,9 +149,9 @@ class RowMaker:
 
 
 def _share_embedding(contenders: Sequence[Scored | NotRun]) -> dict[str, list[int]]:
-    """By row, the times of its embedder's calls in all rows: they are the same calls, and differ by noise alone.
+    """Pools the embedding times of rows that share an embedder, which differ only by noise.
 
-    A paid model is asked once for each text, so its rows hold the same times already.
+    A paid model is called once per text, so its rows already have the same times.
     """
     named = {row.contender.label: row.contender for row in contenders}
     embedders: dict[str, Hashable] = {}
@@ -169,7 +169,7 @@ def _share_embedding(contenders: Sequence[Scored | NotRun]) -> dict[str, list[in
 
 
 def _kept_timing(timing: Timing) -> Kept | None:
-    """When and where its calls were timed, where too few were timed in this run: a row never mixes the two."""
+    """When and where calls were timed, if too few were timed in this run. A row never mixes both."""
     if len(timing.total_ns) >= SAMPLES_FOR[50] or not timing.kept_total_ns:
         return None
     calls = [*timing.kept_embed, *timing.kept_rerank]
@@ -182,7 +182,7 @@ def _kept_timing(timing: Timing) -> Kept | None:
 
 
 def _with_kept(timing: Timing) -> Timing:
-    """The times of earlier runs in place of this run's, for the stages that have them."""
+    """This run's times, replaced by those of earlier runs for the stages that have them."""
     embedded = [call.nanoseconds for call in timing.kept_embed]
     reranked = [call.nanoseconds for call in timing.kept_rerank]
     return replace(
@@ -194,14 +194,14 @@ def _with_kept(timing: Timing) -> Timing:
 
 
 def _why_untimed(contender: System, search: Search, timing: Timing) -> Fact:
-    """What was there already, where no answer was timed whole."""
+    """Why no answer was timed as a whole: what came from the cache."""
     if search.second_stage and not timing.rerank_ns:
         return fact("untimed_second_stage")
     return fact("untimed_parts") if contender.made_of else fact("untimed_embedding")
 
 
 def _with_intervals(scores: Scores, averaging: Averaging) -> dict[str, Value]:
-    """A measure that some queries have no value of has its interval over the others."""
+    """Adds intervals. Queries without a value are left out."""
     whole = [measure for measure, values in scores.items() if not np.isnan(values).any()]
     low, high = averaging.intervals(
         np.stack([scores[measure] for measure in whole], axis=1), [measure.bounded for measure in whole]
@@ -219,7 +219,7 @@ def _with_intervals(scores: Scores, averaging: Averaging) -> dict[str, Value]:
 
 
 def _figure(measure: Measure, values: Values, averaging: Averaging, where: NDArray[np.bool_] | None = None) -> float:
-    """Over all queries, or some; those without a value count in no mean."""
+    """A mean over queries that have a value."""
     known = ~np.isnan(values)
     if where is not None:
         known &= where
@@ -241,12 +241,12 @@ def _by_category(scores: Scores, task: Task, averaging: Averaging) -> dict[str, 
 
 
 def _targets(measures: Mapping[str, Value], task: Task) -> dict[str, bool]:
-    """A target is something to exceed."""
+    """Whether the targets are exceeded."""
     return {name: measures[name].mean > target for name, target in task.targets.items() if name in measures}
 
 
 def _embedding_cost(embedding: Embedding, documents: int) -> Cost:
-    """The tokens that these vectors took, now or when they were bought."""
+    """The tokens of these vectors, from this run or an earlier one."""
     card, usages = embedding.card, list(embedding.usage.values())
     tokens = sum(usage.tokens for usage in usages)
     of_documents, of_queries = embedding.usage[Role.DOCUMENT].tokens, embedding.usage[Role.QUERY]
@@ -267,7 +267,7 @@ def _embedding_cost(embedding: Embedding, documents: int) -> Cost:
 
 
 def _second_stage_cost(second: SecondStage) -> Cost:
-    """It reads no document ahead of the queries; where its price is not known, nothing is known of the row's."""
+    """The second stage's cost per query; if its price is unknown, so is the row's."""
     used, free = second.usage, None if second.usd is None else 0.0
     return Cost(
         usd=second.usd,

@@ -1,4 +1,4 @@
-"""Outcome → a folder under results/: all figures of one run, named by its time and line-up. Reports come later."""
+"""Writes an outcome to a folder under results/, named by time and line-up. Reports come later."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ NO_DETAIL = results.Detailed(queries={}, titles={}, contenders=[], baselines={})
 
 
 def save(outcome: Outcome, out: Path | str, *, command: str = "") -> Path:
-    """Writes the figures and says where: everything that a report is made from, and nothing that has to be drawn.
+    """Writes the figures and returns the folder. Nothing is rendered here.
 
-    A fault in working something out costs that part, and the result says so. The draft goes when nothing is missing.
+    A fault loses only its part, which the result records. The draft is removed if nothing is missing.
     """
     command = command or outcome.command
     folder = Path(out) / f"{outcome.started:%Y%m%d-%H%M%S}-{safe_label(outcome.lineup.name)}"
@@ -42,7 +42,7 @@ def save(outcome: Outcome, out: Path | str, *, command: str = "") -> Path:
         detailed = additions.attempt("details", partial(detail, outcome, looks), NO_DETAIL)
         try:
             summary = summarise(outcome, command, looks)
-        except Exception as error:  # what was measured is worth more than what is worked out from it
+        except Exception as error:  # measurements must survive a fault in what is derived from them
             summary = bare_summary(outcome, command, error)
         summary = msgspec.structs.replace(summary, warnings=[*summary.warnings, *additions.warnings])
         written = results.write(folder, summary, detailed, files | dict(extras.files))
@@ -55,7 +55,7 @@ def save(outcome: Outcome, out: Path | str, *, command: str = "") -> Path:
 
 
 def save_draft(folder: Path, progress: Progress = silent) -> Path:
-    """Finishes what a run left behind: its result, beside it, from what was measured."""
+    """Writes the result of a draft beside it."""
     outcome = finish(folder, progress)
     try:
         return save(outcome, folder.parent)

@@ -1,4 +1,4 @@
-"""What a run leaves behind: typed files, written whole or not at all, from which every report is made."""
+"""The files of a result as types. They are written atomically, and every report is made from them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PossibleWinner(msgspec.Struct, frozen=True, kw_only=True):
-    """A contender that would lead if so many unjudged documents had the highest grade."""
+    """A contender that would lead if that many unjudged documents had the highest grade."""
 
     challenger: Public[str]
     documents: int
@@ -62,7 +62,7 @@ class Against(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be said of a row that ran, by the confidence set of the best."""
+    """A row's standing by the confidence set of the best."""
 
     mark: Literal["leads", "may be best", "worse"]
     p: float  # of its being the best
@@ -77,7 +77,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outlook(msgspec.Struct, frozen=True, kw_only=True):
-    """What these queries can show of the leader and its nearest rival."""
+    """What these queries can show about the leader and its nearest rival."""
 
     rival: Public[str]
     differing: int  # queries, or clusters of them, on which any two distinct rows differ
@@ -87,7 +87,7 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """Which look at this question it is; the verdict's bounds allow for the earlier ones."""
+    """Which look at this question this is. The verdict's bounds allow for earlier looks."""
 
     number: int
     queries: list[int]  # at each look: of a plan at all of them, otherwise at those so far
@@ -95,7 +95,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pick(msgspec.Struct, frozen=True, kw_only=True):
-    """One piece of advice with its price: how much less it scores than the best row, at least and at most."""
+    """One pick with its price: how much less it scores than the best row, at least and at most."""
 
     use: Literal["best", "faster", "fastest", "cheaper", "within limits", "as good"]
     label: Public[str]
@@ -129,7 +129,7 @@ Action = Literal["take and stop", "take for now", "switch", "keep", "do not choo
 
 
 class Verdict(msgspec.Struct, kw_only=True, frozen=True):
-    """Who may be best, what to do, and what these queries can't show: facts, for which `report` has the words."""
+    """The verdict as facts: who may be best, what to do, and what these queries can't show."""
 
     measure: Public[str]
     leader: Public[str | None]  # has the highest mean
@@ -197,9 +197,9 @@ class Kept(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Latency(msgspec.Struct, kw_only=True, frozen=True):
-    """Milliseconds, embedding and search apart; `doubts` say why they can't be trusted.
+    """Milliseconds, with embedding and search apart; `doubts` are reasons why they are unreliable.
 
-    `kept` says that embedding, or reranking, was timed in earlier runs: such a row is compared with no other's time.
+    `kept`: embedding or reranking was timed in earlier runs, so the row's time is not compared with others.
     """
 
     embed: Percentiles
@@ -213,7 +213,7 @@ class Latency(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Row(msgspec.Struct, kw_only=True, frozen=True):
-    """One row of the matrix. One that did not run has `not_run` and no figures."""
+    """One row of the matrix. A row that did not run has `not_run` and no figures."""
 
     label: Public[str]
     row_type: Public[str]
@@ -241,12 +241,12 @@ class Row(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def ran(self) -> bool:
-        """Whether this is a contender that answered."""
+        """Whether this contender ran."""
         return self.not_run is None and self.row_type != "baseline"
 
 
 class TaskInfo(msgspec.Struct, kw_only=True, frozen=True):
-    """Enough of the task to know what was asked, and whether two results may be compared."""
+    """The task's description, and what decides whether two results are comparable."""
 
     name: Public[str]
     kind: Public[str]
@@ -291,7 +291,7 @@ class Summary(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def ran(self) -> list[Row]:
-        """The contenders that answered, in the order of the line-up."""
+        """The contenders that ran, in the order of the line-up."""
         return [row for row in self.rows if row.ran]
 
     def row(self, label: str) -> Row:
@@ -299,14 +299,14 @@ class Summary(msgspec.Struct, kw_only=True, frozen=True):
         return next(row for row in self.rows if row.label == label)
 
     def label(self, measure: str) -> str:
-        """What a table calls a measure."""
+        """A measure's name in tables."""
         return self.labels.get(measure, measure)
 
 
 class QueryResult(msgspec.Struct, kw_only=True, frozen=True):
-    """One query of one contender: what came back, how it was graded, and what it scored.
+    """One query of one contender: its ranking, grades and scores.
 
-    A measure of dates is absent where the query is not time-bound; in a baseline it is null there.
+    If the query is not time-bound, measures of dates are absent, or null in a baseline.
     """
 
     ids: Public[list[str]]
@@ -317,7 +317,7 @@ class QueryResult(msgspec.Struct, kw_only=True, frozen=True):
 
     @property
     def ranking(self) -> Ranking:
-        """The answer as it was given, with what it was filled up with."""
+        """The ranking, including its padding."""
         return Ranking(tuple(self.ids), tuple(self.scores), self.matched)
 
 
@@ -355,9 +355,9 @@ Content = str | bytes | Iterator[str] | Iterator[bytes]  # of a file; the parts 
 
 
 def write(folder: Path, summary: Summary, detailed: Detailed, files: Mapping[str, Content]) -> Path:
-    """All files of one result, in a folder that appears only when it is complete; says under which name.
+    """Writes all files of a result into a folder that appears when complete, and returns its path.
 
-    A file whose content can't be made is left out, and the summary says so.
+    A file that can't be made is left out, and the summary records it.
     """
 
     def fill(draft: Path) -> None:
@@ -379,7 +379,7 @@ def write(folder: Path, summary: Summary, detailed: Detailed, files: Mapping[str
 
 
 def _strip_secrets(summary: Summary) -> Summary:
-    """What came from outside may hold a password that no variable names."""
+    """Removes secrets from addresses, which no variable names."""
     return msgspec.structs.replace(
         summary,
         command=without_secrets(summary.command),
@@ -395,7 +395,7 @@ def _without_secrets(warning: Fact) -> Fact:
 
 
 def read_summary(folder: Path) -> Summary:
-    """The summary of a result; one of the older format has sentences in place of a verdict."""
+    """Reads the summary of a result. The older format has sentences instead of a verdict."""
     return decode_json(_result(folder) / SUMMARY, _decode_summary, Summary)
 
 
@@ -436,7 +436,7 @@ def _result(folder: Path) -> Path:
 
 
 def find(folder: Path) -> list[Path]:
-    """The results in a folder, oldest first; a folder that is one itself is the only one."""
+    """The results in a folder, oldest first, or the folder itself if it is one."""
     if (folder / SUMMARY).is_file():
         return [folder]
     return sorted(path.parent for path in folder.glob(f"[!.]*/{SUMMARY}"))
@@ -447,6 +447,6 @@ class _Started(msgspec.Struct):
 
 
 def newest(folder: Path, but: Path | None = None) -> Path | None:
-    """The result that was started last, another one than `but`; names need not be times."""
+    """The latest result other than `but`."""
     results = [path for path in find(folder) if but is None or path.resolve() != but.resolve()]
     return max(results, key=lambda path: read_json(path / SUMMARY, _Started).started, default=None)

@@ -1,4 +1,4 @@
-"""Runs made elsewhere × qrels → scores: trec_eval's job, with intervals, and with significance for several runs."""
+"""Scores TREC runs like trec_eval, with intervals, and with significance tests for several runs."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ NAMED = 3  # queries in a note
 
 @dataclass(frozen=True, slots=True)
 class ScoredRuns:
-    """Every run on every measure: per-query values, their means' intervals; for several runs all pairs.
+    """Every run on every measure: values per query, means with intervals, and all pairs of runs.
 
-    `best` has by measure the runs of which one is the best, with 95% confidence.
+    `best` is the 95% confidence set of the best run, by measure.
     """
 
     queries: list[str]
@@ -52,7 +52,7 @@ class ScoredRuns:
     rel: int = 1
 
     def mean(self, run: str, measure: Measure) -> float:
-        """The figure that everyone quotes."""
+        """The mean."""
         return measure.aggregate(self.runs[run][measure])
 
 
@@ -87,7 +87,7 @@ def task_rel(qrels: Path) -> int | None:
 
 
 def _read(precision: Precision, run: RunScores | Path | str) -> ScoredRun:
-    """A file by the fast reader where it can be read so; the other one knows every way to write a run."""
+    """Reads a run with the fast reader, or else with the general one."""
     kept = np.float32 if precision == "single" else np.float64
     if not isinstance(run, (str, Path)):
         return ScoredRun.of(run, kept)
@@ -149,7 +149,7 @@ def _best_set(values: Mapping[str, Values], measure: Measure, seed: int) -> list
 
 
 def run_names(paths: Sequence[Path]) -> list[str]:
-    """Short names that tell the runs apart: the files' own, whole paths where those are alike."""
+    """Short, distinct names of the runs: file names, or whole paths if those are equal."""
     short = [path.name.removesuffix(".gz").removesuffix(".trec").removesuffix(".run") for path in paths]
     names = [str(path) if short.count(name) > 1 else name for path, name in zip(paths, short, strict=True)]
     if twice := {name for name in names if names.count(name) > 1}:
@@ -168,7 +168,7 @@ def _intervals(scores: Scores, seed: int) -> dict[Measure, tuple[float, float]]:
 def _notes(
     judgments: Judgments, runs: Mapping[str, ScoredRun], queries: Sequence[str], rel: int, *, answered: bool
 ) -> list[Fact]:
-    """What must be read with the figures."""
+    """Notes on the figures."""
     notes = []
     if len(queries) < len(judgments):
         notes.append(fact("left_out", queries=len(judgments) - len(queries), judged=len(judgments)))

@@ -1,4 +1,4 @@
-"""Outcome → the files of a result: every figure that a report shows is worked out here, once."""
+"""Computes the files of a result from an outcome: every figure that reports show."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ FEWEST = 10  # queries in a group: fewer say nothing
 
 
 def by_language(task: Task) -> list[str]:
-    """For each query, the language of its relevant documents; "" where they have none, or several."""
+    """The language of each query's relevant documents; "" if there is none or several."""
     if not any(key in next(iter(task.documents)).metadata for key in LANGUAGE_KEYS):
         return [""] * len(task.queries)  # a large corpus is not read for nothing
     languages = {
@@ -65,7 +65,7 @@ def by_language(task: Task) -> list[str]:
 
 
 def by_length(task: Task) -> list[int | None]:
-    """For each query, the number of the band that its number of words is in."""
+    """The length band of each query."""
     counts = [len(query.text.split()) for query in task.queries]
     return [
         next((band for band, (low, high) in enumerate(LENGTHS) if low <= count <= (high or count)), None)
@@ -76,7 +76,7 @@ def by_length(task: Task) -> list[int | None]:
 def breakdown_sections(
     task: Task, scores: Mapping[str, Values], measure: Measure, averaging: Averaging
 ) -> list[Section]:
-    """A table for each way to group the queries that gives at least two groups of ten."""
+    """A table for each grouping of queries with at least two groups of ten."""
     languages, lengths = np.array(by_language(task)), np.array(by_length(task))
     by_name = [(name, languages == name) for name in sorted(set(languages.tolist())) if name]
     by_band = [(band, lengths == number) for number, band in enumerate(LENGTHS)]
@@ -109,9 +109,9 @@ QRELS_FILE, RUN_FILE = "judgments.qrels", "runs/{}.trec"
 
 
 def trec_commands(task: Task, measures: Sequence[Measure], depth: int, labels: Sequence[str]) -> list[str]:
-    """One line for each threshold and cut that trec_eval takes as an option; none where a kind scores otherwise.
+    """trec_eval commands, one per threshold and cut-off; none if a kind scores in its own way.
 
-    Every line is for the first contender; the others' run files are beside its own.
+    They use the first contender's run file.
     """
     if not labels or TASK_KINDS.get(task.kind).scores_itself:
         return []
@@ -130,7 +130,7 @@ def trec_commands(task: Task, measures: Sequence[Measure], depth: int, labels: S
 
 
 def _name(measure: Measure, depth: int) -> str | None:
-    """What trec_eval calls a measure; None where it has none, or where an option makes it another one."""
+    """A measure's name in trec_eval; None if it has no equivalent."""
     defaults = options_of(type(measure))
     if any(value != defaults[option] for option, value in measure.options.items() if option != "rel"):
         return None
@@ -240,7 +240,7 @@ def summarise(outcome: Outcome, command: str = "", looks: QuestionLooks | None =
 
 
 def bare_summary(outcome: Outcome, command: str, error: Exception) -> Summary:
-    """Where the figures can't be worked out: what ran, without a verdict, and why."""
+    """A summary without a verdict, for figures that can't be computed, with the reason."""
     log.warning("no verdict", exc_info=error)
     lineup, task, failure = outcome.lineup, outcome.task, failure_of(error)
     return Summary(
@@ -274,7 +274,7 @@ def bare_summary(outcome: Outcome, command: str, error: Exception) -> Summary:
 
 
 def _possible_winners(outcome: Outcome, averaging: Averaging) -> list[PossibleWinner]:
-    """The rows that further grades could put first."""
+    """Rows that further grades could put first."""
     lineup = outcome.lineup
     rankings = {row.contender.label: row.rankings for row in outcome.ran}
     leader = leader_of({row.contender.label: row.scores[lineup.primary] for row in outcome.ran}, averaging)
@@ -317,7 +317,7 @@ def detail(outcome: Outcome, looks: QuestionLooks | None = None) -> Detailed:
 
 
 def all_scores(outcome: Outcome) -> AllScores | None:
-    """The scores of every query, where `detailed_results.json` does not hold them all."""
+    """Scores of all queries, if `detailed_results.json` does not hold them."""
     queries = outcome.task.queries
     if len(queries) <= DETAILED_QUERIES:
         return None
@@ -333,9 +333,9 @@ def all_scores(outcome: Outcome) -> AllScores | None:
 
 
 def _documents(outcome: Outcome) -> tuple[dict[str, str], dict[str, str]]:
-    """Titles of the documents in a ranking or a judgment of the queries that are shown; the others may be millions.
+    """Titles of the documents in stored rankings and judgments.
 
-    The beginning of the text as well of those that come first or are relevant.
+    Top-ranked and relevant documents also have the beginning of their text.
     """
     task = outcome.task
     named: set[str] = set()
@@ -361,7 +361,7 @@ def _documents(outcome: Outcome) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _title(document: Document) -> str:
-    """What reports call a document: the beginning of its text where it has no title."""
+    """A document's title in reports, or the beginning of its text."""
     return document.title or _beginning(document.text, TITLE_LENGTH)
 
 

@@ -1,4 +1,4 @@
-"""What nobody has judged, beside every row: how much it is, how far it could move a score, and who could win by it."""
+"""Unjudged documents: their share, how far they could move a score, and who could win by them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def judged_measure(measure: Measure) -> Measure:
 
 
 def bounds_of(answers: Answers, task: Task, measures: Sequence[Measure], averaging: Averaging) -> dict[str, Bounds]:
-    """By measure: how much was judged, and the score if all that was not were irrelevant, or relevant."""
+    """Per measure: the judged share, and the score if all unjudged documents were irrelevant or relevant."""
     queries = [query.id for query in task.queries]
     ranked = join(answers, task.judgments, queries)
     measures = [measure for measure in measures if not measure.diagnostic]
@@ -42,7 +42,7 @@ def bounds_of(answers: Answers, task: Task, measures: Sequence[Measure], averagi
 def possible_winners(
     rankings: Mapping[str, Answers], best: str | None, task: Task, measure: Measure, weights: Values | None = None
 ) -> list[PossibleWinner]:
-    """Every contender that grades of unjudged documents could put before the best, fewest grades first."""
+    """Contenders that further grades could put first, fewest grades first."""
     if best is None:
         return []
     queries = [query.id for query in task.queries]
@@ -60,7 +60,7 @@ def possible_winners(
 
 
 def unjudged_sections(rows: Sequence[Row], measure: Measure) -> list[Section]:
-    """A table of the rows whose rankings are judged in part; nothing where all is judged."""
+    """A table of partly judged rows; none if everything is judged."""
     name = str(measure)
     bounded = [(row, row.bounds[name]) for row in rows if name in row.bounds]
     if all(bounds.judged > 1 - 1e-12 for _, bounds in bounded):

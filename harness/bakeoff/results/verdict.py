@@ -1,4 +1,4 @@
-"""Who may be best, what to do, and what these queries can't show: facts from scores, for which `report` has words."""
+"""The verdict as facts: which rows may be best, what to do, and what these queries can't show."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ ByMeasure = Mapping[Measure, Mapping[str, Values]]
 
 @dataclass(frozen=True, slots=True)
 class VerdictQuestion:
-    """What a verdict is to answer, over which queries.
+    """The question that a verdict answers, and its queries.
 
-    `floor` has what a random order is expected to score on each query; without it, `above` may know which rows beat it.
-    `turning` has the rows that further grades could put first.
+    `floor` is the expected score of a random order on each query; without it, `above` names rows that beat it.
+    `turning` are the rows that further grades could put first.
     """
 
     measure: Measure
@@ -60,7 +60,7 @@ class VerdictQuestion:
 
 
 def decide(scores: ByMeasure, rows: Sequence[Row], question: VerdictQuestion) -> Verdict:
-    """The verdict on one measure, over the contenders that ran; the others tell whether they would say the same."""
+    """The verdict on one measure over the contenders that ran, and its agreement with the other measures."""
     measure, averaging = question.measure, question.averaging
     mine = scores[measure]
     ran = {row.label: row for row in rows if row.label in mine}
@@ -117,7 +117,7 @@ WITHOUT_PICKS: tuple[Situation, ...] = (
 
 
 def not_comparable(measure: Measure, reason: str) -> Verdict:
-    """No verdict, where rows can't be compared with each other."""
+    """An empty verdict, if rows can't be compared."""
     return Verdict(
         measure=str(measure), leader=None, best_set=[], situation="not comparable", action="none", take=None,
         without_verdict=reason,
@@ -125,13 +125,13 @@ def not_comparable(measure: Measure, reason: str) -> Verdict:
 
 
 def leader_of(scores: Mapping[str, Values], averaging: Averaging) -> str | None:
-    """The highest mean; of equal ones the first."""
+    """The row with the highest mean; the first of several."""
     return max(scores, key=lambda label: round(averaging.mean(scores[label]), 12), default=None)
 
 
 @dataclass(frozen=True)
 class _Standings:
-    """The rows that ran, with what the tests say of each."""
+    """The rows that ran, with their test results."""
 
     scores: ByMeasure
     rows: Mapping[str, Row]
@@ -154,12 +154,12 @@ class _Standings:
 
     @cached_property
     def means(self) -> dict[str, float]:
-        """Of the values, before a measure makes its figure from them."""
+        """Means of the raw values."""
         return {label: self.question.averaging.mean(values) for label, values in self.mine.items()}
 
     @cached_property
     def shown(self) -> dict[str, float]:
-        """The figures that are quoted."""
+        """The displayed figures."""
         return {label: round(self.question.measure.figure(mean), 12) for label, mean in self.means.items()}
 
     @cached_property
@@ -171,18 +171,18 @@ class _Standings:
 
     @cached_property
     def same(self) -> dict[str, str]:
-        """For each row the first one that scores the same on every query by the deciding measure."""
+        """Per row, the first row with the same score on every query by the deciding measure."""
         return {label: self.labels[at] for label, at in zip(self.labels, first_equal(self.table), strict=True)}
 
     @cached_property
     def alike(self) -> dict[str, str]:
-        """The same for every measure that is shown."""
+        """The same over all displayed measures."""
         everything = np.vstack([np.stack(list(values.values()), axis=1) for values in self.scores.values()])
         return {label: self.labels[at] for label, at in zip(self.labels, first_equal(everything), strict=True)}
 
     @cached_property
     def differing(self) -> int:
-        """On how many queries, or clusters of them, any two rows differ."""
+        """The number of queries, or clusters of them, on which any two rows differ."""
         return self.question.averaging.count_units(np.ptp(self.table, axis=1) > NOISE)
 
     @cached_property
@@ -216,7 +216,7 @@ class _Standings:
         return standings
 
     def _gap(self, top: float, gap: float) -> float | None:
-        """A gap below the top in terms of the figures that are shown."""
+        """A gap to the top on the scale of the displayed figures."""
         figure = self.question.measure.figure
         return figure(top) - figure(top - gap) if finite(gap) is not None else None
 
@@ -225,7 +225,7 @@ class _Standings:
         return bounds.judged if bounds else 1.0
 
     def _may_reach(self, label: str, other: str) -> bool:
-        """Whether grades for what is not judged could lift a row above another."""
+        """Whether further grades could lift a row above another."""
         bounds = self.rows[label].bounds.get(str(self.question.measure))
         return bounds is not None and bounds.judged < JUDGED_ENOUGH and bounds.relevant >= self.shown[other]
 
@@ -260,7 +260,7 @@ class _Standings:
         return against
 
     def _above_random(self) -> dict[str, bool]:
-        """By a paired test, Holm over the distinct rows. A random order is known: no failure is imagined."""
+        """Rows above random, by paired tests with Holm's correction and without imagined failures."""
         floor, question = self.question.floor, self.question
         if floor is None:
             return dict(question.above)
@@ -270,7 +270,7 @@ class _Standings:
         return {label: bool(p[at] <= ALPHA) and self.means[label] > bar for at, label in enumerate(self.labels)}
 
     def _equivalent(self) -> dict[str, float]:
-        """p of being as good as the leader within the margin."""
+        """The p-value of equivalence with the leader within the margin."""
         question, margin = self.question, self.question.equivalent_within
         if margin is None:
             return {}
@@ -280,7 +280,7 @@ class _Standings:
         return dict(zip(others, p.tolist(), strict=True))
 
     def queries_for_equivalence(self) -> int | None:
-        """How many show the row that varies least from the leader to be as good, if it is."""
+        """The queries needed to show equivalence with the leader, for the row that varies least from it."""
         question, averaging = self.question, self.question.averaging
         if question.equivalent_within is None or not question.measure.bounded:
             return None
@@ -290,7 +290,7 @@ class _Standings:
 
     @cached_property
     def choosable(self) -> list[str]:
-        """Rows that may be advised: no baselines, what beats a random order and, where there is one, the incumbent."""
+        """Rows that may be recommended: no baselines; better than random and, if there is one, than the incumbent."""
         return [
             label
             for label, standing in self.by_label.items()
@@ -345,7 +345,7 @@ def _action(situation: Situation) -> Action:
 
 
 def _take(situation: Situation, standings: _Standings) -> str | None:
-    """Of rows that score alike the one that answers fastest, where their times can be relied on."""
+    """Among rows that score alike, the fastest one, if timings are reliable."""
     if situation == "incumbent kept":
         return standings.question.baseline
     if situation in WITHOUT_PICKS or not standings.choosable:
@@ -359,7 +359,7 @@ def _take(situation: Situation, standings: _Standings) -> str | None:
 
 
 def _outlook(standings: _Standings) -> Outlook | None:
-    """For the leader and the next best row that differs from it; with an incumbent, for it and the best other."""
+    """The outlook for the leader and its next different rival; with an incumbent, for it and the best other row."""
     question, measure = standings.question, standings.question.measure
     mine = question.baseline if question.baseline in standings.mine else standings.leader
     rivals = [label for label in standings.labels if standings.same[label] != standings.same[mine]]
@@ -409,9 +409,9 @@ def _queries_to_separate(standings: _Standings, rival: str) -> tuple[int, int] |
 def order_agreement(
     rows: Sequence[Row], measure: Measure, others: Sequence[Measure], categories: Sequence[str] = ()
 ) -> dict[str, float]:
-    """Kendall's τ of the contenders' order by this measure and by each other one, and within these categories.
+    """Kendall's τ between the order by this measure and by every other measure, and within categories.
 
-    Rows with the same figures throughout, such as a model's in two exact stores, are one.
+    Rows with equal figures, such as one model in two exact stores, count once.
     """
     if not rows:
         return {}

@@ -1,7 +1,7 @@
-"""What a run measured, on disk as it arrives: results are made from a draft, by whoever finishes it.
+"""Drafts: measurements written to disk as they arrive. Every result is made from a draft.
 
-One log holds the course of the run, and one for each contender its answers. Records are only appended; one that a kill
-has torn ends what is read. The process that writes holds a lock on the folder.
+One log records the run, and one log per contender its answers. Records are only appended. Reading stops at a record
+torn by a kill. The writing process holds a lock on the folder.
 """
 
 from __future__ import annotations
@@ -45,10 +45,9 @@ _OWN_CODE = re.compile(r"file:([^:]+)")
 
 
 class DraftHead(msgspec.Struct, frozen=True, kw_only=True):
-    """Which run this is, and where its line-up can be read again.
+    """Identifies the run and its line-up.
 
-    `question` is equal where the same rows are asked about the same task, `means` where they are asked by the same
-    code. Both are hashes.
+    `question` is a hash of rows and task, `means` a hash of the code.
     """
 
     name: str
@@ -68,7 +67,7 @@ class DraftHead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Session(msgspec.Struct, array_like=True, tag=1):
-    """A process began to ask."""
+    """A process started asking queries."""
 
     started: str
     machine: Machine
@@ -89,7 +88,7 @@ class _Failed(msgspec.Struct, array_like=True, tag=3):
 
 
 class _Ended(msgspec.Struct, array_like=True, tag=4):
-    """All rounds are over: nobody has to be asked any more."""
+    """All rounds are done. No further query is needed."""
 
     session: int
     machine: Machine
@@ -97,7 +96,7 @@ class _Ended(msgspec.Struct, array_like=True, tag=4):
 
 
 class _Packed(msgspec.Struct, array_like=True):
-    """A ranking, its documents as numbers; `names` are those that got a number here."""
+    """A ranking with documents as numbers; `names` are the newly numbered ones."""
 
     names: list[str]
     documents: bytes
@@ -106,7 +105,7 @@ class _Packed(msgspec.Struct, array_like=True):
 
 
 class _Asked(msgspec.Struct, array_like=True, tag=5):
-    """One answer. No ranking where the order is that of the first round, or where an earlier process recorded it."""
+    """One answer. Its ranking is omitted if it equals the first round's, or if an earlier process recorded it."""
 
     session: int
     round: int
@@ -124,7 +123,7 @@ class _Asked(msgspec.Struct, array_like=True, tag=5):
 
 
 class _Searched(msgspec.Struct, array_like=True, tag=6):
-    """What a contender took so far: written before its first round and after its last."""
+    """A contender's resources so far, written before its first round and after its last."""
 
     session: int
     build: Build
@@ -135,7 +134,7 @@ class _Searched(msgspec.Struct, array_like=True, tag=6):
 
 
 class _Whole(msgspec.Struct, array_like=True, tag=8):
-    """Every contender was held to exact search: nothing is left to measure."""
+    """Every contender was compared with exact search. All measurements are complete."""
 
 
 _Course = _Session | _Round | _Failed | _Ended | _Whole
@@ -145,7 +144,7 @@ _ROW = msgspec.msgpack.Decoder(_Row)
 
 
 class _Log:
-    """Appends records to a file, behind the last whole one; it is open only while records come."""
+    """Appends records after the last complete one. The file is open only while records arrive."""
 
     def __init__(self, path: Path) -> None:
         self.path, self._encode = path, msgspec.msgpack.Encoder().encode
@@ -167,7 +166,7 @@ class _Log:
                 self._flushed = time.monotonic()
 
     def close(self, *, to_disk: bool = False) -> None:
-        """What was appended is in the file now."""
+        """Flushes and closes the file."""
         if self._file is not None:
             with writing(self.path), self._file as file:
                 self._file = None
@@ -192,7 +191,7 @@ def _records(path: Path) -> Iterator[bytes]:
 class RowLog:
     """The answers of one contender, written as they arrive.
 
-    What an earlier process recorded is known: a ranking is written once.
+    A ranking that an earlier process recorded is not written again.
     """
 
     def __init__(self, path: Path, session: int, queries: int) -> None:
@@ -242,12 +241,12 @@ class RowLog:
         self._log.close(to_disk=True)
 
     def compare(self, compared: Compared) -> None:
-        """What exact search says; of several records the last one holds."""
+        """The comparison with exact search. The last record counts."""
         self._log.append(compared)
         self._log.close()
 
     def close(self) -> None:
-        """What was added is in the file now."""
+        """Flushes and closes the file."""
         self._log.close()
 
     def _pack(self, ranking: Ranking) -> _Packed:
@@ -264,17 +263,17 @@ def _unpack(packed: _Packed, names: Sequence[str]) -> Ranking:
 
 @dataclass(slots=True)
 class Course:
-    """What the log of a run says: who answered how often, and who failed, by process."""
+    """The log of a run: completed rounds and failures by process."""
 
     sessions: list[_Session] = field(default_factory=list)
-    rounds: dict[str, dict[int, int]] = field(default_factory=dict)  # by label and process: whole rounds
+    rounds: dict[str, dict[int, int]] = field(default_factory=dict)  # completed rounds, by label and process
     failed: dict[str, tuple[int, Failure]] = field(default_factory=dict)
     ended: _Ended | None = None
     whole: bool = False  # nothing is left to measure
 
     @classmethod
     def read(cls, path: Path) -> Course:
-        """As far as it got."""
+        """Reads the log up to its last complete record."""
         course = cls()
         for record in map(_COURSE.decode, _records(path)):
             match record:
@@ -292,13 +291,13 @@ class Course:
 
     @property
     def timed(self) -> int:
-        """The process whose times count, for all rows: the one that timed the most rows, of several the last."""
+        """The process whose times count for all rows: the one that timed most rows, or the last of several."""
         rows = [sum(session in whole for whole in self.rounds.values()) for session in range(len(self.sessions))]
         return max(range(len(rows)), key=lambda session: (rows[session], session), default=0)
 
 
 class Draft:
-    """The folder of one run. It is made when the first answer is to be written."""
+    """The draft folder of one run, created with the first answer."""
 
     def __init__(self, folder: Path, head: DraftHead) -> None:
         self.folder, self.head = folder, head
@@ -309,7 +308,7 @@ class Draft:
 
     @classmethod
     def open(cls, folder: Path) -> Draft:
-        """One that somebody left; raises where its process is still alive."""
+        """Opens an abandoned draft; raises if its process is still alive."""
         draft = cls(folder, read_json(folder / DRAFT_HEAD, DraftHead))
         draft._lock = os.open(folder, os.O_RDONLY)
         if try_lock(draft._lock) is False:
@@ -317,7 +316,7 @@ class Draft:
             raise InputError("a run is writing this draft", file=folder, remedy="wait until it ends, or interrupt it")
         if not is_at(draft._lock, folder):
             draft.close()
-            raise InputError("is gone: another command finished it", file=folder, remedy="look beside it")
+            raise InputError("was finished by another command", file=folder, remedy="look for the result beside it")
         return draft
 
     @property
@@ -331,12 +330,12 @@ class Draft:
         return bool(self.course.rounds)
 
     def judgments(self) -> Judgments | None:
-        """What the run took for relevant; None before anything was asked."""
+        """The run's judgments; None before the first query."""
         path = self.folder / JUDGMENTS
         return read_json(path, dict[str, dict[str, int]]) if path.exists() else None
 
     def begin(self, started: str, machine: Machine, judgments: Judgments) -> None:
-        """A process begins to ask."""
+        """Records that a process starts asking queries."""
         with writing(self.folder):
             if self._lock is None:
                 while self.folder.exists():  # another run of this second
@@ -350,30 +349,30 @@ class Draft:
         self._note(_Session(started, machine))
 
     def row(self, label: str, queries: int) -> RowLog:
-        """Where this contender's answers go."""
+        """The log of this contender's answers."""
         if label not in self._rows:
             self._rows[label] = RowLog(self._answers(label), self._session, queries)
         return self._rows[label]
 
     def end_round(self, label: str, number: int) -> None:
-        """A contender answered every query of a round."""
+        """Records that a contender completed a round."""
         self._rows[label].close()
         self._note(_Round(self._session, label, number))
 
     def fail(self, label: str, failure: Failure) -> None:
-        """A contender could not be asked to the end."""
+        """Records that a contender failed."""
         self._note(_Failed(self._session, label, failure))
 
     def end(self, machine: Machine, seconds: float) -> None:
-        """All rounds are over, and on disk."""
+        """Records the end of all rounds."""
         self._note(_Ended(self._session, machine, seconds), to_disk=True)
 
     def complete(self) -> None:
-        """Nothing is left to measure."""
+        """Records that all measurements are complete."""
         self._note(_Whole(), to_disk=True)
 
     def close(self) -> None:
-        """Leaves it as it is, to whoever finishes it."""
+        """Closes the draft and leaves it for a later command."""
         for log in (*self._rows.values(), *([self._course] if self._course else ())):
             log.close()
         if self._lock is not None:
@@ -381,12 +380,12 @@ class Draft:
         self._rows, self._course, self._lock = {}, None, None
 
     def remove(self) -> None:
-        """Its result is written, or it holds nothing."""
+        """Removes a draft that is finished or empty."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.close()
 
     def read(self, contender: System, queries: Sequence[str], course: Course) -> Answered | Failure:
-        """The contender's answers, or why it has none."""
+        """The contender's answers, or the reason why it has none."""
         session, failure = course.failed.get(contender.label, (-1, None))
         if failure is not None and session == len(course.sessions) - 1:
             return failure
@@ -394,7 +393,7 @@ class Draft:
         reading = _Reading(self._answers(contender.label), course.timed, queries, rounds)
         took = reading.searched
         if not rounds or took is None or len(reading.first) < len(queries):
-            return Failure(kind="failed", error="Interrupted", text="the run ended before it had answered every query")
+            return Failure(kind="failed", error="Interrupted", text="the run ended before it answered every query")
         search = Search(took.build, reading.timing, took.embedding, second_stage=took.second_stage)
         retrieved = reading.retrieved or reading.first
         return Answered(contender, reading.rounds, retrieved, search, reading.compared, reading.unanswered)
@@ -453,7 +452,7 @@ class _Reading:
 
     @property
     def rounds(self) -> list[Mapping[str, Ranking]]:
-        """A round whose order is that of the first is the first."""
+        """All rounds. One with the same order as the first is the first."""
         return [self._round(number) for number in range(self.whole)]
 
     def _round(self, number: int) -> RankedRun:
@@ -470,7 +469,7 @@ class _Reading:
 
 
 def _note(record: _Asked, timing: Timing) -> None:
-    """A total is only known where all of the work was timed."""
+    """A total is known only if all of the work was timed."""
     if record.limit_ns:
         timing.limit_ns = record.limit_ns
     if record.search_ns or not record.limit_ns:  # else it was not reached
@@ -491,7 +490,7 @@ def _note(record: _Asked, timing: Timing) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Drafts:
-    """Where a command keeps the drafts of its results; `resume` takes up one that was left there.
+    """The drafts of a command's results; `resume` continues abandoned ones.
 
     `opened` are those of this process.
     """
@@ -502,9 +501,9 @@ class Drafts:
     opened: list[Draft] = field(default_factory=list, compare=False)
 
     def left(self, question: str, means: str) -> Draft | None:
-        """A draft of the same run, if there is one; drafts of killed runs that hold no answer are removed.
+        """A draft of the same run, if there is one. Removes empty drafts of killed runs.
 
-        Where everybody was asked, it does not matter by which code.
+        If all queries were asked, the code may differ.
         """
         for folder in sorted(self.folder.glob(f"*{SUFFIX}"), reverse=True):
             try:
@@ -521,7 +520,7 @@ class Drafts:
 
 
 def head_of(lineup: Lineup, fingerprint: str, machine: Machine, time_hosted: int) -> DraftHead:
-    """Of a run that is about to begin."""
+    """The head of a new run."""
     described, own = lineup.to_dict(), hashlib.sha256()
     for name in sorted(set(_OWN_CODE.findall(str(described)))):
         if (code := lineup.folder / name).is_file():

@@ -193,7 +193,7 @@ class Embeddings:
     def close(self) -> None:
         """Close shards and providers."""
         for embedder in self._embedders.values():
-            with contextlib.suppress(Exception):  # a session that is gone must not take the result with it
+            with contextlib.suppress(Exception):  # a lost session must not lose the result
                 embedder.close()
         self._resources.close()
 

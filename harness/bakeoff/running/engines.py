@@ -1,7 +1,7 @@
 """Engines run the heavy steps: embedding, exact search, index placement, scoring.
 
-Whatever the engine, the results are the same bits: it decides where work is done, and never what is done. `local` does
-everything in this process; others are in extensions or come by `bakeoff.engines`.
+Results are bit-identical with every engine: it decides where work is done, never what is done. `local` does everything
+in this process. Extensions and the entry point `bakeoff.engines` add others.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from bakeoff.systems.embedding import EmbeddingRow
 
 @dataclass(frozen=True, slots=True)
 class CorpusJob:
-    """A corpus to embed: by which contender's provider, which texts, and where vectors go that no cache keeps."""
+    """A corpus to embed: the contender's provider, the texts, and a folder for uncached vectors."""
 
     contender: EmbeddingRow
     embedder: Embedder
@@ -138,7 +138,7 @@ def engine_entry(entry: EngineEntry, name: str | None, address: str | None) -> E
 
 
 def with_shared_cache(settings: Settings, entry: EngineEntry) -> Settings:
-    """Vectors are kept in the cache, or in the copy of a folder that all nodes see; of that, what is asked for."""
+    """The cache: this machine's, or the local copy of a folder that all nodes share."""
     if not entry.shards:
         return settings
     shared = SharedFolder(entry.shards)

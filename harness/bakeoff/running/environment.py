@@ -10,9 +10,9 @@ from bakeoff.search.stores import STORES
 
 
 def this_machine() -> Machine:
-    """The machine with the versions of all adapters' packages that are installed, whether they run or not.
+    """The machine, and the versions of all installed packages that adapters use.
 
-    What another package registers as an adapter may be none.
+    An entry point of another package may be broken; it is skipped.
     """
     stores = dict(STORES.load_all())
     adapters = [*stores.values(), *dict(PROVIDERS.load_all()).values(), *dict(RANKERS.load_all()).values()]

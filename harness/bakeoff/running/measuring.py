@@ -1,4 +1,4 @@
-"""Contenders that can be asked → a draft: rounds, what they took, and how their answers compare with exact search."""
+"""Measures contenders into a draft: rounds, resources, and comparison with exact search."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ log = logging.getLogger(__name__)
 
 
 class Measuring:
-    """Asks everybody, and writes into the draft what comes back."""
+    """Asks all queries and writes the answers into the draft."""
 
     def __init__(self, draft: Draft, task: Task, kind: TaskKind, embeddings: Embeddings, limits: TimeLimits) -> None:
         self._draft, self._task, self._kind, self._embeddings = draft, task, kind, embeddings
         self._limits = limits
 
     def ask(self, rows: Sequence[Prepared | Given | NotRun], rounds: int, started: str, before: Machine) -> None:
-        """All rounds of all rows that can be asked."""
+        """All rounds of all rows that are ready."""
         start, queries = time.perf_counter(), len(self._task.queries)
         turns = warm_up([row for row in rows if isinstance(row, Prepared)], self._task, self._kind, self._limits)
         self._draft.begin(started, before, self._task.judgments)
@@ -54,7 +54,7 @@ class Measuring:
         self._draft.end(_after(before), time.perf_counter() - start)
 
     def _took(self, prepared: Prepared) -> tuple[Embedding | None, SecondStage | None]:
-        """As it stands: embedders and second stages go on counting."""
+        """The resources used so far. Embedders and second stages keep counting."""
         searcher, embedder = prepared.searcher, prepared.embedder
         return (
             None if embedder is None else self._embeddings.embedding(embedder),
@@ -65,23 +65,23 @@ class Measuring:
 def _after(before: Machine) -> Machine:
     try:
         return after_work(before)
-    except Exception as error:  # a load that can't be read costs no result
+    except Exception as error:  # an unreadable load must not lose the result
         log.warning("no load after the work", exc_info=error)
         return before
 
 
 class ExactComparison:
-    """Rows beside exact search over the same vectors, one after the other."""
+    """Compares rows with exact search over the same vectors, one after the other."""
 
     def __init__(self, draft: Draft, task: Task, rows: Sequence[Prepared]) -> None:
         self._draft, self._task = draft, task
         self._prepared = {row.contender.label: row for row in rows}
         self._losses = Losses(task, Counter[Hashable](row.contender.searches for row in rows))
-        self._not_exact: set[str] = set()  # rows whose store got caught, and those made of them
+        self._not_exact: set[str] = set()  # rows whose store's claim was false, and rows built on them
         self._found: dict[str, Compared] = {}
 
     def of(self, answered: Answered) -> Compared:
-        """A store that is not what it claims to be fails its row, and every row that is made of such a one."""
+        """A store with a false claim fails its row and every row built on it."""
         label = answered.contender.label
         self._found[label] = found = self._compare(answered)
         if found.failure is not None:
@@ -90,12 +90,12 @@ class ExactComparison:
         return found
 
     def skip(self, label: str) -> None:
-        """A row that has no answers."""
+        """Skips a row without answers."""
         if label in self._prepared:
             self._losses.skip(self._prepared[label].contender.searches)
 
     def end(self) -> dict[str, Compared]:
-        """The exact rows over the same vectors that rank differently: known when all were looked at."""
+        """Exact rows over the same vectors that rank differently, once all rows were compared."""
         unlike = {
             label: Compared(self._found[label].loss, self._found[label].short, found)
             for label, found in self._losses.unlike.items()
@@ -110,7 +110,7 @@ class ExactComparison:
         searcher = self._prepared[contender.label].searcher
         try:
             if wrong := [label for label in contender.made_of if label in self._not_exact]:
-                raise StoreError(f"is made of {', '.join(wrong)}, whose store is not exact though it claims to be")
+                raise StoreError(f"is built on {', '.join(wrong)}, whose store claims to be exact but is not")
             retrieved = answered.retrieved
             if answered.unanswered:
                 retrieved = {query: ranking for query, ranking in retrieved.items() if query not in answered.unanswered}
@@ -119,6 +119,6 @@ class ExactComparison:
             return Compared(loss, searcher.short_lists(asked, retrieved))
         except StoreError as error:
             return Compared(failure=failure_of(error))
-        except Exception as error:  # a diagnostic costs nothing but itself
+        except Exception as error:  # a failed diagnostic loses only itself
             log.warning("%s: not compared with exact search", contender.label, exc_info=error)
             return Compared(fault=fact("not_made", part="index_loss", reason=reason_of(error)))

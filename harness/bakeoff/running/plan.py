@@ -31,7 +31,7 @@ __all__ = ["Plan", "plan"]
 def plan(lineup: Lineup, settings: Settings) -> list[Plan]:
     """A plan for each distinct embedding and each second stage, in the order of the line-up.
 
-    No service is asked for anything; a model whose weights are here embeds a few texts, which tells its pace.
+    No request is sent. A model with local weights embeds a few texts to estimate its pace.
     """
     with showing(settings.progress):
         return _plans(lineup, settings)

@@ -1,4 +1,4 @@
-"""Systems of a line-up → rows that can be asked; what fails for a reason of its own becomes `not run`."""
+"""Prepares the rows of a line-up. A row that fails becomes `NotRun`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 def check(contenders: Iterable[System], embeddings: Embeddings) -> dict[str, NotRun]:
-    """The rows that can't run as the line-up has them, by label: found before any contender costs anything."""
+    """Rows that can't run because of a mistake in the line-up, by label. Checked before anything is spent."""
     wrong = {}
     for contender in contenders:
         checked = attempt(contender, partial(_check, contender, embeddings))
@@ -31,7 +31,7 @@ def check(contenders: Iterable[System], embeddings: Embeddings) -> dict[str, Not
 
 
 def check_models(models: Iterable[System], embeddings: Embeddings) -> None:
-    """What the judgments need stops the run where it is wrong: without judgments there is nothing to compare."""
+    """Checks the models that the judgments need. An error stops the run."""
     for model in models:
         _check(model, embeddings)
 
@@ -43,23 +43,23 @@ def _check(contender: System, embeddings: Embeddings) -> None:
         contender.check(embeddings)
     except InputError:
         raise
-    except Exception as error:  # the adapter's own failure: it is met again, and costs its row, when it is prepared
+    except Exception as error:  # the adapter's own failure, which fails its row during preparation
         log.debug("%s: check failed", contender.label, exc_info=error)
 
 
 class Preparation:
-    """All rows of a run on their way to being asked, and the things that have to be let go afterwards."""
+    """All rows of a run during preparation, and the resources to release afterwards."""
 
     def __init__(self, contenders: Sequence[System], embeddings: Embeddings, scratch: Path, limits: TimeLimits) -> None:
         self._contenders, self._embeddings, self._scratch, self._limits = contenders, embeddings, scratch, limits
         self._ready: dict[str, Prepared | Given | NotRun] = {}
 
     def leave_out(self, wrong: Mapping[str, NotRun]) -> None:
-        """Rows that are known not to run: nothing is spent on them."""
+        """Marks rows that can't run, so that nothing is spent on them."""
         self._ready.update(wrong)
 
     def given(self) -> list[Given]:
-        """The rows whose answers are there already."""
+        """Rows with answers from files or from Python."""
         rows = [self._prepared(contender) for contender in self._contenders if not contender.asked]
         return [row for row in rows if isinstance(row, Given)]
 
@@ -72,10 +72,10 @@ class Preparation:
         return [self._ready[contender.label] for contender in self._contenders]
 
     def close(self) -> None:
-        """Lets go of what the searchers hold."""
+        """Releases the searchers' resources."""
         for row in self._ready.values():
             if isinstance(row, Prepared):
-                with contextlib.suppress(Exception):  # a server that is gone must not take the result with it
+                with contextlib.suppress(Exception):  # a lost server must not lose the result
                     row.searcher.close()
 
     def _prepared(self, contender: System) -> Prepared | Given | NotRun:

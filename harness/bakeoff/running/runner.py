@@ -1,4 +1,4 @@
-"""A line-up from beginning to end: prepare every contender, let them take turns, score."""
+"""Runs a line-up: prepares every contender, lets them take turns, and scores them."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ from bakeoff.tasks.sample import draw_sample
 __all__ = ["NotRun", "Outcome", "Scored", "Settings", "run", "vectors_folder"]
 
 UNCOMPARED = fact("index_not_compared")
-DEPTH = 100  # how many documents a query asks for where neither the line-up nor the kind of task says
+DEPTH = 100  # default depth of rankings
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Everything a run found out, still in arrays; `bakeoff.results.save` turns it into files."""
+    """Everything a run measured, in arrays; `bakeoff.results.save` writes it to files."""
 
     lineup: Lineup
     task: Task
@@ -64,27 +64,27 @@ class Outcome:
     seconds: float
     warnings: tuple[Fact, ...]
     extras: Extras
-    no_verdict: str = ""  # id of why rows can't be compared with each other, where they can't
-    fingerprint: str = ""  # of the task, where it is known already
+    no_verdict: str = ""  # reason id if rows can't be compared with each other
+    fingerprint: str = ""  # of the task, if already known
     command: str = ""  # that began the run
-    draft: Draft | None = None  # what all of this was made from, until a result is written
+    draft: Draft | None = None  # the source of this outcome, until a result is written
 
     def __repr__(self) -> str:
         return f"Outcome({self.lineup.name!r}: {len(self.ran)} rows, {len(self.not_run)} not run, {self.task!r})"
 
     @property
     def depth(self) -> int:
-        """How many places every ranking has at most."""
+        """The maximum length of every ranking."""
         return min(self.lineup.depth or DEPTH, self.task.candidates)
 
     @property
     def ran(self) -> list[Scored]:
-        """The contenders that answered."""
+        """The contenders that ran."""
         return [row for row in self.contenders if isinstance(row, Scored)]
 
     @property
     def not_run(self) -> list[NotRun]:
-        """The contenders that did not, each with its reason."""
+        """The contenders that did not run, with their reasons."""
         return [row for row in self.contenders if isinstance(row, NotRun)]
 
     @property
@@ -97,13 +97,13 @@ class Outcome:
 
 
 def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
-    """Runs a line-up. A contender that can't run keeps its row and its reason; a bad task raises at once.
+    """Runs a line-up. A contender that can't run keeps a row with the reason. An invalid task raises at once.
 
-    A run that was interrupted goes on from its draft, where `settings` say where drafts are.
+    If `settings` has a folder of drafts, an interrupted run is resumed.
     """
     settings = settings or Settings()
     settings = with_shared_cache(settings, settings.engine or lineup.engine)
-    cache = settings.cache and settings.cache.resolve()  # processes elsewhere have another working folder
+    cache = settings.cache and settings.cache.resolve()  # other processes have another working folder
     settings = replace(settings, cache=cache)
     if settings.tune_weights:
         check_tunable(lineup)
@@ -112,7 +112,7 @@ def run(lineup: Lineup, settings: Settings | None = None) -> Outcome:
 
 
 def finish(folder: Path, progress: Progress = silent) -> Outcome:
-    """What a draft holds, as an outcome: nobody is asked, and rows that are not complete did not run."""
+    """The outcome of a draft, without asking any query. Incomplete rows count as not run."""
     draft = Draft.open(folder)
     try:
         if not draft.has_rows:
@@ -135,7 +135,7 @@ def finish(folder: Path, progress: Progress = silent) -> Outcome:
 
 
 def _lineup_of(head: DraftHead, folder: Path) -> Lineup:
-    """The line-up that a draft was made by, read again."""
+    """The line-up of a draft, read again."""
     named = [one for one in Lineup.read(head.file).per_task() if one.name == head.name]
     rows = {row.label: row for one in named for row in one.contenders}
     if not named or not rows.keys() >= set(head.labels):
@@ -151,12 +151,12 @@ def _lineup_of(head: DraftHead, folder: Path) -> Lineup:
 
 
 def _changed(folder: Path) -> InputError:
-    remedy = "bring the line-up and its task back as they were, or run it again"
+    remedy = "restore the line-up and its task, or run it again"
     return InputError("its line-up or task has changed since", file=folder, remedy=remedy)
 
 
 def _run(lineup: Lineup, settings: Settings, left: Draft | None = None) -> Outcome:
-    """A whole run, or what is left of one whose draft is given."""
+    """A whole run, or the rest of one whose draft is given."""
     started, start = datetime.datetime.now(datetime.UTC), time.perf_counter()
     before = this_machine() if settings.recorded else machine()
     kind = load_kind(lineup.task, lineup.folder, lineup.overrides)
@@ -220,7 +220,7 @@ def _run(lineup: Lineup, settings: Settings, left: Draft | None = None) -> Outco
                 started = datetime.datetime.fromisoformat(course.sessions[course.timed].started)
                 before = course.sessions[course.timed].machine
             finished = FinishedRun(task, ran, baselines, lineup.primary, lineup.seed, started, embeddings)
-            # They come last: a fault in them must not lose what was paid for.
+            # Last, because a fault here must not lose paid answers.
             extras = additions.attempt("kind_tables", partial(kind.extras, finished), Extras())
             extras = additions.attempt("second_stages", partial(with_gains, extras, finished, ran), extras)
             if settings.tune_weights:
@@ -250,7 +250,7 @@ def _run(lineup: Lineup, settings: Settings, left: Draft | None = None) -> Outco
 def _open_draft(
     lineup: Lineup, settings: Settings, fingerprint: str, started: datetime.datetime, before: Machine
 ) -> Draft | None:
-    """The draft that this run goes on from, or a new one; None where nobody wants to keep it."""
+    """The draft that this run resumes, or a new one; None if drafts are off."""
     drafts = settings.drafts
     if drafts is None:
         return None
@@ -273,12 +273,12 @@ def _open_draft(
 
 
 def depth_of(lineup: Lineup, kind: TaskKind, task: Task) -> int:
-    """How many documents a query asks for."""
+    """The depth of rankings."""
     return lineup.depth or (len(task.documents) if kind.needs_full_ranking else DEPTH)
 
 
 def task_of(kind: TaskKind, lineup: Lineup, settings: Settings) -> Task:
-    """The kind's task, or the sample of its documents that was asked for; the rows fit it as its kind wants."""
+    """The kind's task, or the requested sample of it. Checks the rows against the kind."""
     task = kind.task()
     kind.check_contenders(task, lineup.contenders, lineup.folder)
     if kind.about:
@@ -305,7 +305,7 @@ def _score_all(
     comparison: ExactComparison | None,
     done: Mapping[str, Scored | NotRun],
 ) -> list[Scored | NotRun]:
-    """Every row of the line-up from the draft; those that were asked here are held to exact search."""
+    """Scores every row from the draft. Rows asked by this process are compared with exact search."""
     scored = dict(done)
     queries = [query.id for query in scorer.task.queries]
     waiting = [row for row in lineup.contenders if row.label not in done]

@@ -22,11 +22,11 @@ from bakeoff.tasks.kinds.base import Answers, TaskKind
 
 
 class Ungraded(InputError):
-    """Nobody graded the task yet; a command that knows where the task is says how to."""
+    """The task has no grades yet. A command that knows its path adds how to grade it."""
 
 
 def check_graded(task: Task, notice: Callable[[Fact], None]) -> None:
-    """Refuses a task on which every contender would score 0; the notes on its files, which may say why, come first."""
+    """Refuses a task on which every contender would score 0, after the remarks on its files, which may explain it."""
     if len(task.without_relevant()) < len(task.queries):
         return
     for note in task.notes:
@@ -43,7 +43,7 @@ def check_graded(task: Task, notice: Callable[[Fact], None]) -> None:
 
 
 def check_dates(task: Task, measures: Sequence[Measure], lineup: str) -> None:
-    """Refuses a measure of dates where no query has one: it would be the mean of nothing."""
+    """Refuses a measure of dates if no query has a date."""
     for measure in measures:
         if measure.reads_dates and not task.time_bound:
             raise InputError(
@@ -70,7 +70,7 @@ class Scorer:
         object.__setattr__(self, "_validity", Validity.of(self.task) if dated else None)
 
     def read(self, given: Given) -> Scored:
-        """Answers from files have no rounds: the mean is over the seeds."""
+        """Scores answers from files: the mean over seeds."""
         if given.rankings is not None:
             answers = Answers(given.contender, given.rankings, {})
             return Scored(given.contender, self._scored(answers), given.rankings)
@@ -83,16 +83,16 @@ class Scorer:
         return Scored(given.contender, scores, first.rankings, readings=readings)
 
     def score(self, answered: Answered) -> Scored:
-        """The mean of the rounds; they are equal unless the contender was not stable, and that is said."""
+        """The mean over rounds, which differ only for unstable contenders."""
         contender, stable = answered.contender, answered.stable
         distinct = answered.rounds if stable is False else answered.rounds[:1]
         scores = [self._scored(Answers(contender, rankings, answered.retrieved)) for rankings in distinct]
         return Scored(contender, self._mean(scores), answered.rounds[0], answered.retrieved, stable, answered.search)
 
     def baselines(self) -> dict[str, Scores]:
-        """The rows that no provider made: the ceiling and floor of every measure on this task, and the kind's own.
+        """The oracle, the random order, and the kind's own baselines.
 
-        They are cut at the depth that the contenders are asked for, so that a measure without a cut-off compares alike.
+        They are cut at the contenders' depth, so that measures without a cut-off are comparable.
         """
         task, ids = self.task, [query.id for query in self.task.queries]
         best, stale = oracle(task.judgments, ids, task.candidates, self.depth), None
@@ -107,7 +107,7 @@ class Scorer:
         }
 
     def _scored(self, answers: Answers) -> Scores:
-        """By the engine, unless the kind of task has a way of its own."""
+        """Scores by the engine, unless the kind of task overrides it."""
         task = self.task
         if self.kind.scores_itself:
             return self.kind.score(task, answers, self.measures)
@@ -120,7 +120,7 @@ class Scorer:
         return [measure for measure in self.measures if not measure.reads_dates]
 
     def _dated(self, rankings: Mapping[str, Ranking]) -> Scores:
-        """The measures that read dates, which neither engines nor kinds of task know."""
+        """Measures of dates, which engines and kinds of task do not compute."""
         if self._validity is None:
             return {}
         ranked = join(rankings, self.task.judgments, [query.id for query in self.task.queries])
@@ -134,7 +134,7 @@ class Scorer:
 def without_queries(
     left_out: Collection[str], task: Task, rows: Sequence[Scored | NotRun], baselines: Mapping[str, Scores]
 ) -> tuple[Task, list[Scored | NotRun], dict[str, Scores]]:
-    """Task and scores as if these queries had not been asked; rankings stay whole."""
+    """Task and scores without these queries. Rankings stay complete."""
     kept = np.array([query.id not in left_out for query in task.queries])
 
     def cut(scores: Scores) -> Scores:

@@ -1,4 +1,4 @@
-"""How to run, as opposed to what."""
+"""Settings of a run: how to run, not what."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ class Settings:
     """Settings of one command. All of its runs share one budget."""
 
     cache: Path | None = None
-    fetch: Callable[[str], object] | None = None  # where the cache is a copy: brings a space up to date, by its name
+    fetch: Callable[[str], object] | None = None  # if the cache is a copy: updates a space by name
     offline: bool = False
     max_cost: float | None = None
-    time_hosted: int = 0  # calls to each paid model that only serve to time it
+    time_hosted: int = 0  # extra calls to each paid model, only for timing
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     progress: Progress = silent
-    notice: Callable[[Fact | NotRun], None] = lambda _said: None  # for what must be heard before money is spent
+    notice: Callable[[Fact | NotRun], None] = lambda _said: None  # for warnings before money is spent
     tune_weights: bool = False
-    vectors: tuple[Path, ...] = ()  # shards that are complete: documents are in these and are never asked for
-    sample_documents: int | None = None  # every document with a grade, the rest drawn by the line-up's seed
+    vectors: tuple[Path, ...] = ()  # folders of complete shards; documents are never embedded again
+    sample_documents: int | None = None  # sample size: all graded documents, the rest drawn by seed
     engine: EngineEntry | None = None  # instead of the line-up's
-    graded: bool = True  # False where rankings are wanted and grades are not there yet
-    recorded: bool = True  # False where no result is written, so that nobody reads which libraries there were
-    drafts: Drafts | None = None  # where what was measured is kept until its result is written; None: nowhere
-    budget: Budget | None = None  # made of max_cost where none is given
+    graded: bool = True  # False if rankings are wanted before grades exist
+    recorded: bool = True  # False if no result is written, so versions are not needed
+    drafts: Drafts | None = None  # drafts of results; None: no drafts
+    budget: Budget | None = None  # by default from max_cost
 
     def __post_init__(self) -> None:
         """A copy keeps the budget and its spending, unless the limit changes."""

@@ -62,9 +62,9 @@ class ShardNumber:
 
 
 def complete_folders(folder: Path, listed: Collection[str] | None = None, named: str = "") -> tuple[Path, ...]:
-    """Folders of all shards, in order. The error for a missing one names the command that makes it.
+    """Folders of all shards, in order. The error for a missing shard names the command that makes it.
 
-    Of a copy, only the files that are `listed` count: it may hold what was removed at the address it is `named` by.
+    Of a copy, only `listed` files count, as it may hold files that were removed at its address, `named`.
     """
     address = named or folder
     if not folder.is_dir():
@@ -122,7 +122,7 @@ def check_complete(embedder: Embedder, texts: Sequence[str], contender: System, 
         raise InputError(
             f"{absent} texts of {contender.label} are in none of the {of} shards, which were made of {known} texts",
             file=folders[0].parent,
-            remedy="the corpus or its chunking has changed: make the shards again, what is the same is not asked for",
+            remedy="the corpus or its chunking has changed: make the shards again; unchanged texts are reused",
         )
 
 

@@ -1,4 +1,4 @@
-"""Tables that a run adds to its result: what second stages gained, and fusion weights by cross-validation."""
+"""Tables that a run adds to its result: gains of rerankers, and cross-validated fusion weights."""
 
 from __future__ import annotations
 

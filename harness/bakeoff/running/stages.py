@@ -1,4 +1,4 @@
-"""A contender after it was prepared: answered, scored. Each stage is made once and never changed."""
+"""The stages of a contender after preparation: answered, scored. All are frozen."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Rankings = Mapping[str, Ranking]  # by query id
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """What a row's vectors took, when the run was over: rows that share an embedder share this.
+    """The cost of a row's vectors. Rows that share an embedder share it.
 
-    `asked_anew` says that every row asked for its queries in every round.
+    `asked_anew`: queries were embedded in every round.
     """
 
     card: ModelCard
@@ -42,7 +42,7 @@ class Embedding:
 
 @dataclass(frozen=True, slots=True)
 class SecondStage:
-    """What reranking took, when the run was over; no dollars where no price is known."""
+    """The cost of reranking; no dollars if the price is unknown."""
 
     usage: Usage
     searches: int  # now or when the scores were bought
@@ -53,7 +53,7 @@ class SecondStage:
 
     @classmethod
     def of(cls, searcher: RerankedSearcher) -> SecondStage:
-        """As it stands; the searcher goes on counting."""
+        """The cost so far. The searcher keeps counting."""
         usage, reranker = searcher.usage, searcher.reranker
         usd = 0.0 if reranker.local else reranker.cost(usage.tokens, searcher.searches)
         warnings, names = service_warnings(reranker), names_in_answers(reranker)
@@ -61,7 +61,7 @@ class SecondStage:
 
 
 class Compared(msgspec.Struct, frozen=True, array_like=True, tag=7):
-    """A contender beside exact search over its vectors. `failure` costs its row, `fault` this comparison alone."""
+    """A contender compared with exact search. `failure` fails its row, `fault` only this comparison."""
 
     loss: Loss | None = None
     short: int = 0
@@ -72,7 +72,7 @@ class Compared(msgspec.Struct, frozen=True, array_like=True, tag=7):
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What only a contender that was asked has."""
+    """Measurements of a contender that was asked here."""
 
     build: Build
     timing: Timing
@@ -84,7 +84,7 @@ class Search:
     not_compared: Fact | None = None  # why nothing is known of a loss, where that is not the row's own nature
 
     def beside(self, compared: Compared) -> Search:
-        """With what exact search says of it."""
+        """With the comparison with exact search."""
         return replace(
             self, loss=compared.loss, short=compared.short, unlike=compared.unlike, not_compared=compared.fault
         )
@@ -92,7 +92,7 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A contender that answered every query in every round; `retrieved` is the first, before the kind's own stages."""
+    """A contender that completed all rounds; `retrieved` is the first round before the kind's own stages."""
 
     contender: System
     rounds: Sequence[Rankings]  # one whose order is that of the first is the first
@@ -109,7 +109,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A contender that ran: `search` where it was asked here, `readings` by seed where its answers came in files."""
+    """A contender that ran: `search` if it was asked here, `readings` by seed if its answers came from files."""
 
     contender: System
     scores: Scores

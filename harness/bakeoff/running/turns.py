@@ -1,4 +1,4 @@
-"""Contenders take turns: cold call, warm-up, then rounds in which each answers every query, so drift hits all alike."""
+"""Contenders take turns: cold call, warm-up, then rounds over all queries, so that drift affects all alike."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from bakeoff.systems.failures import adapter_work, attempt
 from bakeoff.tasks.kinds.base import TaskKind
 
 COLD = 10  # times as long as any other query, the first one may take: it may load a model
-STRIDE = 100  # queries between two looks at the progress, which is outside of what is timed
+STRIDE = 100  # queries between two progress updates, which are not timed
 
 
 class Turns:
-    """One contender while the rounds go on: it was asked once, and is warm."""
+    """One contender during the rounds, after its warm-up."""
 
     def __init__(self, prepared: Prepared, queries: Sequence[Query], kind: TaskKind, limits: TimeLimits) -> None:
         self.prepared, self.queries, self.kind, self.limits = prepared, queries, kind, limits
@@ -32,7 +32,7 @@ class Turns:
             prepared.searcher.prefetch(queries)
 
     def answer_all(self, number: int, advance: Advance, log: RowLog | None) -> NotRun | None:
-        """One round. Each answer is written outside of what is timed."""
+        """One round. Writing answers is not timed."""
         contender = self.prepared.contender
         if failed := attempt(contender, partial(self.prepared.searcher.begin_round, number)):
             return failed
@@ -66,7 +66,7 @@ def warm_up(prepared: Sequence[Prepared], task: Task, kind: TaskKind, limits: Ti
 def take_turns(
     turns: Sequence[Turns | NotRun], queries: int, rounds: int, progress: Progress, draft: Draft | None = None
 ) -> list[Turns | NotRun]:
-    """All rounds; a contender that fails on the way is asked no more. Without a draft, no answer is kept."""
+    """All rounds. A contender that fails is not asked again. Without a draft, answers are not stored."""
     rows = list(turns)
     with progress("queries", len(rows) * rounds * queries) as advance:
         for number in range(rounds):

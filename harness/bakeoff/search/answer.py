@@ -1,4 +1,4 @@
-"""What can be asked, one query at a time, and what it answers."""
+"""The searcher interface: one query in, one timed ranking out."""
 
 from __future__ import annotations
 

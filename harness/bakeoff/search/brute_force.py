@@ -1,7 +1,7 @@
 """Blockwise exact search, the reference for every index.
 
-One matrix product for each block; a document is looked at again only if it beats the k-th best that its query has
-so far. What is kept beside the vectors is one block of scores and the few candidates.
+One matrix product per block. Only documents that beat the query's current k-th best become candidates. Memory beside
+the vectors is one block of scores and the candidates.
 """
 
 from __future__ import annotations

@@ -49,11 +49,11 @@ def best_chunks(chunk_ids: Sequence[str], scores: Sequence[float], owner: Mappin
     seen: set[str] = set()
     for chunk, score in zip(chunk_ids, scores, strict=True):
         if chunk not in owner:
-            raise StoreError(f"the store answered with an unknown id {chunk!r}")
+            raise StoreError(f"the store returned an unknown id {chunk!r}")
         if chunk in seen:
-            raise StoreError(f"the store answered with the id {chunk!r} twice")
+            raise StoreError(f"the store returned the id {chunk!r} twice")
         if math.isnan(score):
-            raise StoreError(f"the store answered NaN as the score of {chunk!r}")
+            raise StoreError(f"the store returned NaN as the score of {chunk!r}")
         seen.add(chunk)
         document = owner[chunk]
         if document not in best or score > best[document]:

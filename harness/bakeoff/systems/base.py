@@ -68,7 +68,7 @@ class CorpusVectors(Protocol):
 
 
 class RunContext(CorpusVectors, Protocol):
-    """What a run or a dry run offers its rows. `folder` is the line-up's, for relative paths."""
+    """What a run or a dry run provides to its rows. `folder` is the line-up's, for relative paths."""
 
     task: Task
     depth: int
@@ -318,7 +318,7 @@ def count_parts(row: System, ready: Ready) -> Prepared | None:
 
 
 def given_name(row: Mapping[str, Any]) -> str:
-    """What a stored row's entry of the line-up is called: its name without dimensions and precision."""
+    """The name of a stored row's line-up entry: its label without dimensions and precision."""
     name, variant = str(row.get("name", "")), str(msgspec.convert(row.get("variant", {}), Variant))
     return name.removesuffix(f"@{variant}") if variant else name
 

@@ -93,7 +93,7 @@ class EmbeddingRow(ChunkedRow):
         return self.create_part(PROVIDERS, self.provider, **({"model": self.model} if self.model else {}), **options)
 
     def _fill_options(self) -> dict[str, Any]:
-        """With the environment's values; code of one's own fills in what it gets, as its cache key must not hold it."""
+        """Options with values from the environment. A user's code fills in its own, outside the cache key."""
         own = issubclass(PROVIDERS.get(self.provider), Own)
         declared = {option.name for option in PROVIDERS.options(self.provider)} if own else set(self.options)
         return {key: fill_in(value, secret=False) if key in declared else value for key, value in self.options.items()}
@@ -257,8 +257,8 @@ def seconds_per_text(
 ) -> float | None:
     """Measured on a growing sample of these texts, in proportion to their tokens.
 
-    None where there is nothing to try it with. Only a model whose own tokenizer is here has its weights here: a
-    function of somebody's may ask a paid service.
+    None if there is nothing to measure. Only a model with its own tokenizer certainly runs here; a user's function may
+    call a paid service.
     """
     if not (provider.local and provider.own_tokens and texts):
         return None

@@ -1,4 +1,4 @@
-"""Existing indexes: opened read-only and compared with the task."""
+"""Existing indexes, opened read-only and checked against the task."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class ExistingSearcher(EmbeddingSearcher):
         known = self.index.find_known(hits.ids)
         for document, score in zip(hits.ids, hits.scores, strict=True):
             if np.isnan(score):
-                raise StoreError(f"the index answered NaN as the score of {document!r}")
+                raise StoreError(f"the index returned NaN as the score of {document!r}")
             if document not in known or document == query.excluded:
                 continue
             if not filters or passes(self.index.metadata.get(document, {}), filters):

@@ -39,7 +39,7 @@ class AdapterFailed(BakeoffError):
 
 @contextmanager
 def adapter_work() -> Iterator[None]:
-    """Around calls into adapters: whatever they raise becomes the reason of a row, and `np.seterr` ends with them."""
+    """For calls into adapters: their exceptions become a row's failure, and numpy's error state is restored."""
     try:
         with np.errstate(), redirect_stdout(_Foreign()):
             yield
@@ -66,7 +66,7 @@ def attempt(contender: System, step: Callable[[], T]) -> T | NotRun:
 
 
 def reason_of(error: BaseException) -> str:
-    """What an error says, in one line without secrets; of a failure in an adapter, what its cause says."""
+    """The error's message in one line, without secrets; for AdapterFailed, that of its cause."""
     error = _cause_of(error)
     match error:
         case Unavailable() if error.facts:

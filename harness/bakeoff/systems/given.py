@@ -1,4 +1,4 @@
-"""Ready answers, from files or from Python."""
+"""Rankings made elsewhere, from files or from Python."""
 
 from __future__ import annotations
 

@@ -111,13 +111,13 @@ class RetrieverSearcher(Searcher):
                 if self.drop_unknown:
                     continue
                 raise StoreError(
-                    f"it answered the unknown document {document!r}; "
+                    f"it returned the unknown document {document!r}; "
                     'options = { unknown = "drop" } in its [[contender]] leaves such documents out'
                 )
             if document in best:
                 raise StoreError(f"it answered the document {document!r} twice")
             if math.isnan(score):
-                raise StoreError(f"it answered NaN as the score of {document!r}")
+                raise StoreError(f"it returned NaN as the score of {document!r}")
             if document != query.excluded and (not filters or passes(self.metadata.get(document, {}), filters)):
                 best[document] = score
         return make_ranking(best.items(), self.depth)

@@ -1,4 +1,4 @@
-"""A search endpoint by URL: Elasticsearch, Vespa or one of your own, with its real latency."""
+"""A search endpoint by URL, such as Elasticsearch, Vespa or your own service."""
 
 from __future__ import annotations
 
@@ -35,17 +35,15 @@ class Http(Retriever):
     def __init__(
         self,
         *,
-        url: Annotated[str, "where every query is sent"],
+        url: Annotated[str, "URL of the endpoint"],
         ids: Annotated[str, "path to the ids in the JSON answer, such as hits.*.id"] = "*",
-        scores: Annotated[str, "path to the scores; the order counts if left out"] = "",
+        scores: Annotated[str, "path to the scores; default: ranked by order"] = "",
         body: Annotated[
             Mapping[str, Any] | None,
-            "what is sent, with {text} and {k}, ${NAME} from the environment; query and k if left out",
+            "request body with {text}, {k} and ${NAME} from the environment; default: query and k",
         ] = None,
         method: Annotated[str, "POST, or GET with the body as parameters"] = "POST",
-        headers: Annotated[
-            Mapping[str, str] | None, "sent with every request; ${NAME} is taken from the environment"
-        ] = None,
+        headers: Annotated[Mapping[str, str] | None, "request headers; ${NAME} comes from the environment"] = None,
         timeout: Timeout = 30.0,
         unknown: Unknown = "error",
         policy: RetryPolicy | None = None,
@@ -74,13 +72,15 @@ class Http(Retriever):
         except ValueError:
             parts = urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InputError(f"{options.get('url')!r} is no URL", place="retriever url", remedy="http://host:port/path")
+            raise InputError(
+                f"{options.get('url')!r} is not a URL", place="retriever url", remedy="http://host:port/path"
+            )
         if str(options.get("method", "POST")).upper() not in ("GET", "POST"):
             raise InputError(f"method {options['method']!r} is neither GET nor POST", place="retriever method")
         for key in ("ids", "scores"):
             if not isinstance(options.get(key, ""), str) or (key in options and "*" not in options[key].split(".")):
                 raise InputError(
-                    f"{key} is no path to a list", place=f"retriever {key}", remedy='for example "hits.*.id"'
+                    f"{key} is not a path to a list", place=f"retriever {key}", remedy='for example "hits.*.id"'
                 )
         if secret := find_secret({key: options[key] for key in ("headers", "body") if options.get(key)}):
             raise InputError(
@@ -98,7 +98,7 @@ class Http(Retriever):
             return pair_scores(ids, k), nanoseconds
         values = _at(answer, self._scores)
         if len(values) != len(ids):
-            raise StoreError(f"{self.url} answered {len(ids)} ids and {len(values)} scores")
+            raise StoreError(f"{self.url} returned {len(ids)} ids and {len(values)} scores")
         return pair_scores(list(zip(ids, values, strict=True)), k), nanoseconds
 
     def close(self) -> None:
@@ -114,7 +114,7 @@ class Http(Retriever):
         try:
             return response.json()
         except (ValueError, RecursionError):
-            raise StoreError(f"{self.url} answered no JSON") from None
+            raise StoreError(f"{self.url} did not return JSON") from None
 
     def _send(self, content: Any, k: int) -> httpx.Response:
         with expecting(Expected(min(ANSWER_BYTES + k * HIT_BYTES, MOST_BYTES))):

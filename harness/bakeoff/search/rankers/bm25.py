@@ -1,4 +1,4 @@
-"""BM25 by bm25s: words alone, without stop words, cut to their stems."""
+"""BM25 by bm25s, with stop words removed and stemming."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class BM25(Ranker):
     def __init__(
         self,
         *,
-        k1: Annotated[float, "how much a word that occurs again adds, from 0 up"] = 1.5,
-        b: Annotated[float, "how much long documents are held back, 0 to 1", Meta(ge=0, le=1)] = 0.75,
-        language: Annotated[str, "whose stemmer and stop words are used, or none"] = "english",
+        k1: Annotated[float, "term frequency saturation, 0 or more"] = 1.5,
+        b: Annotated[float, "length normalisation, 0 to 1", Meta(ge=0, le=1)] = 0.75,
+        language: Annotated[str, "language of stemmer and stop words, or none"] = "english",
     ) -> None:
         if not (isinstance(k1, (int, float)) and 0 <= k1 < float("inf")):
             raise InputError(f"k1 is {k1!r}", place="k1", remedy="give 0 or more; 1.2 to 2 is customary")

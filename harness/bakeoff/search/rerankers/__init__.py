@@ -71,9 +71,9 @@ def check_scores(answer: Reranked, documents: Sequence[str], name: str) -> Reran
     with np.errstate(over="ignore"):
         scores = np.asarray(answer.scores, dtype=np.float32)
     if scores.shape != (len(documents),):
-        raise StoreError(f"{name} answered {scores.size} scores for {len(documents)} documents")
+        raise StoreError(f"{name} returned {scores.size} scores for {len(documents)} documents")
     if not np.isfinite(scores).all():
-        raise StoreError(f"{name} answered a score that is no number")
+        raise StoreError(f"{name} returned a score that is not a number")
     return Reranked([float(score) for score in scores], answer.tokens)
 
 

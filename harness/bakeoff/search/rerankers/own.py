@@ -1,4 +1,4 @@
-"""A function of one's own as a reranker: `rerank(query, documents)` answers a score for each document."""
+"""A user's function as a reranker: `rerank(query, documents)` returns one score per document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bakeoff.search.rerankers import Reranked, Reranker
 
 
 class OwnReranker(Reranker):
-    """Written as `provider = "file:mine.py:rerank"`; its scores are kept under a revision or a hash of the file."""
+    """Written as `provider = "file:mine.py:rerank"`. Scores are cached under a revision or a hash of the file."""
 
     name: ClassVar[str] = "own"
     default_model: ClassVar[str] = ""
@@ -26,9 +26,7 @@ class OwnReranker(Reranker):
         file: File = "",
         function: FunctionName = "",
         model: Label = None,
-        revision: Annotated[
-            str | None, "the version under which scores are cached; a hash of the file if left out"
-        ] = None,
+        revision: Annotated[str | None, "version for cached scores; default: a hash of the file"] = None,
     ) -> None:
         if not file or not function:
             raise InputError("names no function", remedy='provider = "file:mine.py:rerank"')
@@ -49,4 +47,4 @@ class OwnReranker(Reranker):
         try:
             return Reranked([float(score) for score in answer])
         except (TypeError, ValueError):
-            raise StoreError(f"{self.model} answered no list of scores") from None
+            raise StoreError(f"{self.model} did not return a list of scores") from None

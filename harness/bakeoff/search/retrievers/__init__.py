@@ -14,11 +14,11 @@ from bakeoff_providers.registry import Registry
 from bakeoff.core.extensions import collect_entries
 
 Scored = Sequence[tuple[str, float]]
-Unknown = Annotated[Literal["error", "drop"], "what happens to ids that are no documents of the task"]
+Unknown = Annotated[Literal["error", "drop"], "how to treat ids that are not in the task"]
 
 
 class Retriever(Plugin, ABC):
-    """A search system of its own. The harness validates its answers."""
+    """An external search system. The harness validates its answers."""
 
     name: ClassVar[str]
     paths: ClassVar[tuple[str, ...]] = ()  # options that are files, relative to the line-up
@@ -41,14 +41,14 @@ def pair_scores(answer: Any, k: int) -> list[tuple[str, float]]:
     if isinstance(answer, Mapping):
         answer = list(answer.items())
     if isinstance(answer, (str, bytes)) or not isinstance(answer, Iterable):
-        raise StoreError(f"it answered {type(answer).__name__}, not a list of ids or of (id, score)")
+        raise StoreError(f"it returned {type(answer).__name__}, not a list of ids or of (id, score)")
     entries = list(answer if isinstance(answer, Sized) else islice(answer, k))
     if all(isinstance(entry, (str, int)) for entry in entries):
         return [(str(entry), 1.0 / rank) for rank, entry in enumerate(entries, start=1)]
     try:
         return [(str(document), float(score)) for document, score in entries]
     except (TypeError, ValueError):
-        raise StoreError("it answered neither ids nor pairs of (id, score)") from None
+        raise StoreError("it returned neither ids nor pairs of (id, score)") from None
 
 
 RETRIEVERS: Registry[Retriever] = Registry(

@@ -1,4 +1,4 @@
-"""A function of one's own that searches: `search(text, k)`."""
+"""A user's search function: `search(text, k)`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bakeoff.search.retrievers import Retriever, Scored, Unknown, pair_scores
 
 
 class Function(Retriever):
-    """Ids, best first, or pairs of (id, score), in any order. A class is made once and its `search` is called."""
+    """Returns ids, best first, or pairs of (id, score) in any order. A class is created once."""
 
     name: ClassVar[str] = "function"
     paths: ClassVar[tuple[str, ...]] = ("file",)
@@ -27,9 +27,7 @@ class Function(Retriever):
         function: FunctionName = "",
         target: Any = None,
         unknown: Unknown = "error",
-        **options: Annotated[
-            Any, "any other option is handed to the class when it is made; ${NAME} is taken from the environment"
-        ],
+        **options: Annotated[Any, "any other option is passed to the class; ${NAME} comes from the environment"],
     ) -> None:
         self.unknown = unknown
         code = load_from_file(file, function) if target is None else target
@@ -46,7 +44,7 @@ class Function(Retriever):
 
     @classmethod
     def check(cls, **options: Any) -> None:
-        """Both names are there."""
+        """Checks that the file and the name exist."""
         if not options.get("file") or not options.get("function"):
             raise InputError("names no function", place="retriever", remedy='retriever = "file:mine.py:search"')
 

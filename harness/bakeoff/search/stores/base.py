@@ -1,7 +1,7 @@
-"""What every store promises: vectors in, ids with cosine similarities out. The harness orders and breaks ties.
+"""The store interface: vectors in, ids with cosine similarities out. The harness orders them and breaks ties.
 
-A store opens what its folder (or its server) already holds. `add` replaces an id that it knows. Build parameters shape
-the index and are given once; query parameters can be changed with `tune` at any time.
+A store opens what its folder or server already holds. `add` replaces known ids. Build parameters shape the index and
+are fixed; query parameters can be changed with `tune` at any time.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class SizeModel:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """How a store keeps vectors of a precision: its options, the precision it really has, and a note."""
+    """How a store holds vectors of a precision: its options, the actual precision, and a note."""
 
     options: Mapping[str, Any]
     precision: Precision  # the engine's own type; float32 where it has no smaller one

@@ -1,6 +1,6 @@
-"""Chroma, set to cosine: its default space is squared L2. On disk in this process, in memory, or a server by URL.
+"""Chroma with cosine instead of its default, squared L2. On disk, in memory, or on a server by URL.
 
-Folders and servers that exist already are read as they are.
+Existing folders and servers are read as they are.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ Mode = Literal["persistent", "ephemeral", "server"]
 
 
 class Chroma(Store):
-    """An HNSW index, so not exact: on a few thousand documents it loses little or nothing, and two builds may differ.
+    """An HNSW index, so not exact. On a few thousand documents it loses little or nothing. Two builds may differ.
 
     `mode` is "persistent", "ephemeral" or "server"; the server's address is `url` or CHROMA_URL, its
     token CHROMA_API_KEY. An index keeps the `ef_search` that it was loaded with: a folder is opened again to change it,
@@ -187,7 +187,7 @@ class Chroma(Store):
             self._collection.delete(ids=ids[start : start + step])
 
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
-        """Chroma answers distances, 1 − cosine."""
+        """Chroma returns distances, 1 − cosine."""
         clauses = [{condition.field: {"$in": list(condition.values)}} for condition in filters]
         where = {"$and": clauses} if len(clauses) > 1 else clauses[0] if clauses else None
         answer = self._collection.query(query_embeddings=vector[None], n_results=k, include=["distances"], where=where)
@@ -202,7 +202,7 @@ class Chroma(Store):
         return self.mode == "persistent"
 
     def size_bytes(self) -> int | None:
-        """Only files can be measured: neither memory nor a server says."""
+        """Only files can be measured, not memory or a server."""
         return super().size_bytes() if self.mode == "persistent" else None
 
     def size_model(self) -> SizeModel:
@@ -218,7 +218,7 @@ class Chroma(Store):
         self._client.close()
 
     def discard(self) -> None:
-        """A server forgets the collection."""
+        """Deletes the collection from a server."""
         if self.mode != "persistent":
             self._client.delete_collection(self._name)
             note_dropped(self.folder)

@@ -1,6 +1,6 @@
-"""Existing indexes: searched, or read in blocks, and never written.
+"""Existing indexes: searched or read in blocks, never written.
 
-Those of FAISS and Chroma are beside the stores; others are in extensions.
+Those of FAISS and Chroma are beside their stores; others are in extensions.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from bakeoff.search.hits import Hits
 
 BLOCK = 1000
 
-Existing = Annotated[str, "path or address of an index that is there already; it is read, never written"]
-Collection = Annotated[str, "its collection or table; may be left out where there is one"]
-Id = Annotated[str, "where an entry names its document: id, metadata.page_id, a column, or a file beside FAISS's"]
-VectorField = Annotated[str, "the vector or column that is searched; may be left out where there is one"]
-Split = Annotated[str, "cut the id at this text, for entries such as doc1#3"]
-Metric = Annotated[str, "how it compares vectors, where it can't be seen from the index"]
+Existing = Annotated[str, "path or address of an existing index; opened read-only"]
+Collection = Annotated[str, "its collection or table; optional if there is only one"]
+Id = Annotated[str, "where to find the document id: id, metadata.KEY, a column, or FAISS's id file"]
+VectorField = Annotated[str, "the vector or column to search; optional if there is only one"]
+Split = Annotated[str, "separator after the document id, as in doc1#3"]
+Metric = Annotated[str, "distance, if the index does not record it"]
 
 
 class ExistingIndex(Plugin, ABC):
     """Entries and the documents they belong to; several entries may be chunks of one document.
 
-    `id` says where an entry's document is named: its own id, a field of its metadata ("metadata.page_id") or a column.
-    `split` cuts what is found there at this text, for ids such as "doc1#3".
+    `id` is where an entry's document is named: its own id, a metadata field ("metadata.page_id") or a column.
+    `split` is the separator after the document id, for ids such as "doc1#3".
     """
 
     name: ClassVar[str]
@@ -93,9 +93,7 @@ def path_of(existing: str) -> Path:
     """The file or folder, which must exist."""
     path = Path(existing).expanduser()
     if not path.exists():
-        raise InputError(
-            "no such file or folder", file=path, remedy="check the path; a line-up's paths are from its folder"
-        )
+        raise InputError("no such file or folder", file=path, remedy="check the path; it is relative to the line-up")
     return path
 
 

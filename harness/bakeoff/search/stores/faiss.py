@@ -1,4 +1,4 @@
-"""FAISS in this process, exact by default, other indexes by their index_factory string; and index files that exist."""
+"""FAISS in this process: exact by default, other indexes by index_factory string, and existing index files."""
 
 from __future__ import annotations
 
@@ -408,7 +408,7 @@ class ExistingFaiss(ExistingIndex):
         try:
             self._index = faiss.read_index(str(path), faiss.IO_FLAG_READ_ONLY)
         except (RuntimeError, MemoryError) as error:
-            raise InputError(f"is no FAISS index ({str(error).splitlines()[0]})", file=path) from None
+            raise InputError(f"is not a FAISS index ({str(error).splitlines()[0]})", file=path) from None
         self._ids = _ids(self._id_file(path))
         self.dimensions, self.entries = int(self._index.d), int(self._index.ntotal)
         if len(self._ids) != self.entries:

@@ -18,9 +18,9 @@ C = 60  # a place counts 1 / (C + place), as in our own fusion
 
 
 class HybridStore(Store):
-    """Opened with `search` "hybrid" it keeps texts beside vectors; English stems, as our BM25 has by default.
+    """With `search = "hybrid"` it also stores texts, with English stemming like our BM25 by default.
 
-    Both rankings are fused by reciprocal rank (RRF): scores say nothing but the order.
+    Both rankings are fused by RRF, so scores mean nothing but the order.
     """
 
     search_kinds = ("vectors", "hybrid")

@@ -1,8 +1,8 @@
 """Temporary index folders: removed when their run ends, or by the next run after a kill.
 
-The process that made a folder holds a lock in it for as long as it lives. A collector takes that lock before it removes
-anything, and whoever makes a folder looks, with the lock in hand, whether it still is the one that it made.
-A note of what was made elsewhere keeps the folder until somebody has followed it.
+The process that created a folder holds a lock in it while it lives. A collector takes that lock before it removes
+anything. A creator checks, after locking, that its folder still exists. A folder with a note about something created
+elsewhere stays until that is removed.
 """
 
 from __future__ import annotations

@@ -14,6 +14,6 @@ Probes = Annotated[int, "lists probed per search; higher = better recall, slower
 KFactor = Annotated[
     float, "candidates per wanted document that a refining index compares exactly", Meta(ge=1, le=10_000)
 ]
-Url = Annotated[str, "address of a server; the environment's variable or none if left out"]
+Url = Annotated[str, "server address; default: the environment variable, if set"]
 Threads = Annotated[int, "threads that build and search", Meta(ge=1, le=1024)]
 SearchKind = Annotated[Literal["vectors", "hybrid"], "hybrid keeps texts too; a contender's `search` sets it"]

@@ -183,9 +183,21 @@ def test_many_rows_are_short(browser: Browser, long_names: Path) -> None:
     assert browser.complaints() == []
     assert browser.run("return document.documentElement.scrollHeight") < 4000
     assert browser.run(f"return document.querySelectorAll('{ROWS}').length") == 34
+    assert len(browser.texts(ROWS)) == 5  # a line for each model
+    browser.click(".matrix .unfold")
+    assert len(browser.texts(ROWS)) == 5 + 10
+    browser.click(".matrix .unfold")
     browser.set("#filter", "wordllama chroma")
     assert len(browser.texts(ROWS)) == 12
     assert all("wordllama" in text for text in browser.texts(f"{ROWS} th"))
+
+
+def test_many_rows_fit_a_phone(browser: Browser, long_names: Path) -> None:
+    browser.screen(390, 844)
+    browser.open(long_names)
+    frame = "const e = document.querySelector('#matrix > .scroll'); return e.scrollWidth - e.clientWidth"
+    assert browser.run(frame) <= 0
+    assert browser.run("return document.documentElement.scrollHeight") <= 5000
 
 
 def test_the_tooltip_is_a_table_with_interval_and_timing(browser: Browser, reference: Path) -> None:

@@ -55,8 +55,8 @@ def row(label: str, mean: float, search: float | None = 0.05, embed: float | Non
         **{
             "label": label,
             "row_type": "dense" if store else "lexical",
-            "provider": name if store else "",
-            "model": name,
+            "provider": name.partition("@")[0] if store else "",
+            "model": name.partition("@")[0],
             "store": store,
             "local": True,
             "measures": values,

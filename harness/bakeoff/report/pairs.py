@@ -36,8 +36,11 @@ def pairs_table(
         ends = (
             "–" if pair.low is None or pair.high is None else f"{pair.low:.3f} to {pair.high:.3f}".replace("-", MINUS)
         )
+        better, worse = (names[label] if names else shorten(label) for label in (pair.a, pair.b))
+        row, _, side = worse.rpartition(" (")
         cells = (
-            *(names[label] if names else shorten(label) for label in (pair.a, pair.b)),
+            better,
+            f"({side}" if row and better.startswith(f"{row} (") else worse,  # the same row of another result
             f"{pair.difference:.3f}",
             ends + (f" {DOUBT}" if pair.doubt else ""),
             f"{pair.p_holm:.3f}" if pair.p_holm >= 0.001 else "<0.001",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
+CHANCE = 0.02  # that a claim is called missed in the summary though it holds in every world
 HEAD = ("claim", "world", "rows", "queries", "promised", "measured", "data sets")
 
 
@@ -33,7 +35,11 @@ class Line:
     @property
     def missed(self) -> list[int]:
         """Numbers of queries at which the promise was missed by more than two standard errors."""
-        return [n for n, value in zip(self.queries, self.measured, strict=True) if self._missed(value)]
+        return self.missed_by(2.0)
+
+    def missed_by(self, errors: float) -> list[int]:
+        """Numbers of queries at which the promise was missed by more than so many standard errors."""
+        return [n for n, value in zip(self.queries, self.measured, strict=True) if self._missed(value, errors)]
 
     @property
     def room(self) -> float:
@@ -46,20 +52,21 @@ class Line:
         ]
         return min(rooms, default=math.inf)
 
-    def _missed(self, value: float) -> bool:
+    def _missed(self, value: float, errors: float) -> bool:
         if value != value:
             return False
         return any(
-            side * (bound - value) > (2 * math.sqrt(bound * (1 - bound) / self.sets) if self.share else 0.0)
+            side * (bound - value) > (errors * math.sqrt(bound * (1 - bound) / self.sets) if self.share else 0.0)
             for side, bound in ((1, self.at_least), (-1, self.at_most))
             if bound is not None
         )
 
-    def cells(self) -> tuple[str, ...]:
+    def cells(self, errors: float = 2.0) -> tuple[str, ...]:
         """As the table shows it."""
         values = " ".join("–" if value != value else f"{value:.3f}" for value in self.measured)
         queries = " ".join(map(str, self.queries))
-        missed = f"  MISSED at {', '.join(map(str, self.missed))}" if self.missed else ""
+        off = self.missed_by(errors)
+        missed = f"  MISSED at {', '.join(map(str, off))}" if off else ""
         return self.claim, self.world, str(self.rows), queries, self.promised, values + missed, str(self.sets)
 
 
@@ -86,11 +93,16 @@ def print_table(lines: Iterable[Line]) -> int:
 
 
 def print_summary(lines: Iterable[Line]) -> int:
-    """Prints each claim in its hardest world; returns how many of all lines missed their promise."""
-    every = list(lines)
+    """Prints each claim in its hardest world; returns how many of these missed their promise.
+
+    The hardest of many looks worse than it is, so it counts as missed only where chance seldom makes one of so many so.
+    """
+    missed = 0
     print("| claim | hardest world | promised | measured |\n|---|---|---|---|")
-    for line, of in hardest_of(every):
-        claim, world, rows, queries, promised, measured, sets = line.cells()
+    for line, of in hardest_of(list(lines)):
+        errors = max(2.0, NormalDist().inv_cdf(1 - CHANCE / (of * len(line.queries))))
+        missed += bool(line.missed_by(errors))
+        claim, world, rows, queries, promised, measured, sets = line.cells(errors)
         several = f", of {of}" if of > 1 else ""
         print(f"| {claim} | {world}; {rows} rows; {queries}{several} | {promised} | {measured} ({sets}) |")
-    return sum(bool(line.missed) for line in every)
+    return missed

@@ -57,7 +57,7 @@ def interruptions(folder: Path, plan: Plan, count: int) -> list[Figure]:
         with WireServer() as wire:
             begin = time.monotonic()
             run = _start(place, names[number], wire)
-            _, said = run.communicate(timeout=600)
+            said = run.communicate(timeout=600)[1]
         if run.returncode:
             raise RuntimeError(f"{names[number]} does not run here: {said}")
         return Whole(time.monotonic() - begin, figures_of(place))

@@ -125,7 +125,7 @@ $(OTHER_RAY)/.ready: Makefile
 	$(OTHER_RAY)/bin/pip install --quiet 'ray[client]==2.59.0'
 	touch $@
 
-# Attacks from one seed, a quarter to half an hour; fails if anything gets through: make chaos SEED=7 ARGS='--only kills --kills 10'
+# Attacks from one seed, half an hour; fails if anything gets through: make chaos SEED=7 ARGS='--only kills --kills 10'
 chaos: $(VENV)/.test
 	PYTHONPATH=bench:. $(BIN)/python -m chaos --seed $(or $(SEED),1) $(ARGS)
 

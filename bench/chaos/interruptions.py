@@ -13,6 +13,7 @@ from typing import Any
 
 from bakeoff.core.paths import built_in_lineups
 from bakeoff.embedding.embed import AT_RISK_TEXTS
+from bakeoff_providers.weights import home
 
 from chaos.drafts import figures_of
 from chaos.processes import bakeoff
@@ -47,13 +48,18 @@ class Resumed:
 
 def interruptions(folder: Path, plan: Plan, count: int) -> list[Figure]:
     """Line-ups in turn; Ctrl-C and kill -9 in turn. Hosted rows ask a server that counts."""
-    names = list(built_in_lineups())[:count]
+    names = list(built_in_lineups())
+    plan.rng("interruptions", -1).shuffle(names)  # a few attempts are of a few line-ups
+    names = names[:count]
 
     def undisturbed(number: int, _: random.Random) -> Whole:
         place = folder / "undisturbed" / names[number]
         with WireServer() as wire:
             begin = time.monotonic()
-            _start(place, names[number], wire).communicate(timeout=600)
+            run = _start(place, names[number], wire)
+            said = run.communicate(timeout=600)[1]
+        if run.returncode:
+            raise RuntimeError(f"{names[number]} does not run here: {said}")
         return Whole(time.monotonic() - begin, figures_of(place))
 
     whole, none = attempts(plan, "interruptions", len(names), undisturbed)
@@ -62,7 +68,7 @@ def interruptions(folder: Path, plan: Plan, count: int) -> list[Figure]:
 
     def attempt(number: int, rng: random.Random) -> Resumed:
         name, expected = names[number % len(names)], whole[number % len(names)]
-        killed, moment = bool(number // len(names) % 2), expected.seconds * rng.uniform(SOONEST, LATEST)
+        killed, moment = bool((number + number // len(names)) % 2), expected.seconds * rng.uniform(SOONEST, LATEST)
         with WireServer() as wire:
             place, first = folder / str(number), _start(folder / str(number), name, wire)
             while not _outlives(first, moment):  # a quicker run than the undisturbed one: sooner, and from the start
@@ -118,5 +124,9 @@ def _outlives(process: subprocess.Popen[str], seconds: float) -> bool:
 
 
 def _start(place: Path, name: str, wire: WireServer) -> subprocess.Popen[str]:
+    """With the weights that are here, and nothing else of this machine's cache."""
+    if not (models := place / "home" / "models").exists():
+        models.parent.mkdir(parents=True)
+        models.symlink_to(home() / "models")
     addresses = {variable: wire.base(provider) for provider, variable in ADDRESSES.items()}
     return bakeoff(place, "run", name, "--no-charts", "--out", str(place / "results"), variables=addresses)

@@ -1,4 +1,4 @@
-"""Clients that search at the same time: each waiting for its answer, or all serving requests that fall due."""
+"""Concurrent clients: closed loops, where each waits for its answer, and open loops at a fixed rate."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import numpy as np
 
 from bakeoff.core import clock
 
-LATE_NS = 1_000_000  # begun more than a millisecond after its time
-DROP_AFTER = 1.0  # seconds behind its time at which a request is given up
+LATE_NS = 1_000_000  # a request that starts later than this after it is due is late
+DROP_AFTER = 1.0  # seconds after it is due
 
 
 @dataclass(slots=True)
 class ClientSamples:
-    """What one client saw."""
+    """The measurements of one client."""
 
     samples_ns: list[int] = field(default_factory=list)
     errors: Counter[str] = field(default_factory=Counter)
@@ -27,16 +27,16 @@ class ClientSamples:
     dropped: int = 0
 
 
-Search = Callable[[int], None]  # the number of the request
+Search = Callable[[int], None]  # takes the number of the request
 
 
 def run_closed_loop(search: Search, clients: int, seconds: float) -> tuple[list[ClientSamples], float]:
-    """Each client asks again as soon as it has its answer. Returns what they saw and how long it took."""
+    """Each client sends its next request once it has an answer. Returns measurements and seconds."""
     return run_closed_loop_during(search, clients, lambda: time.sleep(seconds))
 
 
 def run_closed_loop_during(search: Search, clients: int, work: Callable[[], None]) -> tuple[list[ClientSamples], float]:
-    """The same for as long as `work` takes, in this thread."""
+    """The same while `work` runs in this thread."""
     end = threading.Event()
 
     def client(number: int, answers: ClientSamples) -> None:
@@ -58,7 +58,7 @@ def run_closed_loop_during(search: Search, clients: int, work: Callable[[], None
 def run_open_loop(
     search: Search, rate: float, clients: int, seconds: float, *, seed: int = 42, drop_after: float = DROP_AFTER
 ) -> tuple[list[ClientSamples], float]:
-    """Requests fall due at random times of the given rate; time counts from then, also when all clients are busy."""
+    """Requests are due at random times at this rate. Latency counts from then, even if all clients are busy."""
     gaps = np.random.default_rng(seed).exponential(1 / rate, size=int(rate * seconds * 2) + 10)
     due = np.cumsum(gaps)
     due = due[due < seconds]
@@ -85,7 +85,7 @@ def _time_search(search: Search, request: int, since: int, answers: ClientSample
     try:
         search(request)
         answers.samples_ns.append(clock.now() - since)
-    except Exception as error:  # whatever goes wrong under load is a finding
+    except Exception as error:  # any failure under load is a result
         answers.errors[type(error).__name__] += 1
 
 

@@ -1,4 +1,4 @@
-"""The two curves of a sweep as pictures: recall against time, and against bytes."""
+"""The charts of a sweep: recall against time, and against bytes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bakeoff.extensions.storelab.sweep import Sweep
 
 
 def missing() -> str | None:
-    """Which install would make pictures possible; None when they are."""
+    """What to install for pictures; None if nothing is missing."""
     return missing_modules(("altair", "vl_convert"), "charts")
 
 
 def draw(sweep: Sweep, folder: Path, say: Callable[[str], None] = lambda _text: None) -> list[str]:
-    """Writes both curves and returns their file names; none where the libraries are missing or can't draw."""
+    """Draw both curves and return their file names; empty if the libraries are missing or fail."""
     if missing():
         return []
     curves = {
@@ -52,7 +52,7 @@ def draw(sweep: Sweep, folder: Path, say: Callable[[str], None] = lambda _text: 
 
 
 def _curve(rows: list[dict[str, Any]], front: str, cost: str, title: str, k: int) -> Any:
-    """All settings as points, the front as a line; costs differ by powers of ten, so their axis does too."""
+    """All settings as points and the front as a line, with a logarithmic cost axis."""
     import altair
 
     base = altair.Chart(altair.InlineData(values=rows)).encode(

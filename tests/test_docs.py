@@ -121,7 +121,7 @@ def test_the_page_is_announced_as_the_guide_shows_it(tmp_path: Path, monkeypatch
     monkeypatch.setattr(Server, "serve", end)
     printed = say(tmp_path, "grade", "task", "--lineup", "bakeoff.toml", "--who", "ada", "--no-open")
     (shown,) = re.findall(
-        r"^    (\d+ of .*?)\n    (Ctrl-C.*?)\n    (In a .*?)\n",
+        r"^    (\d+ of .*?)\n    (.*Ctrl-C.*?)\n    (.*bakeoff grade export.*?)\n",
         (DOCS / "tutorial" / "your-documents.md").read_text(),
         re.M,
     )

@@ -113,7 +113,7 @@ def test_what_is_refused(tmp_path: Path, content: str, columns: dict[str, str], 
 def test_queries_that_are_there_are_written_over_only_when_asked_and_never_when_graded(home: Path) -> None:
     say(home, "queries", "import", "asked.csv")
     before = written(home / "task")
-    says(say(home, "queries", "import", "log.csv", "--log", code=2), "--add adds", "--force writes", "--out")
+    says(say(home, "queries", "import", "log.csv", "--log", code=2), "--add", "--force", "--out")
     assert "2 queries added" in say(home, "queries", "import", "log.csv", "--log", "--add")
     assert written(home / "task")[:3] == before
     assert [entry["query_id"] for entry in written(home / "task")[3:]] == ["query_002", "query_003"]

@@ -1,4 +1,4 @@
-"""What every store must do, as tests that any adapter can run: ours do, and so can a third party's. Needs pytest.
+"""What every store must do, as tests for our adapters and third parties'. Needs pytest.
 
 class TestMyStore(StoreConformance):
     @pytest.fixture(scope="class")
@@ -52,7 +52,7 @@ METADATA: list[dict[str, Any]] = [
     for number in range(ROWS)
 ]
 
-# What pandas calls a column without a name, what engines keep for themselves, and what their languages give a meaning.
+# Names that pandas gives, that engines reserve, and that have a meaning in query languages.
 ODD_FIELDS: dict[str, Any] = dict.fromkeys(
     ["Unnamed: 0", "", "a.b", "$x", "$or", "_id", "id", "vector", "text", "embedding", "chroma:document", "#x", "1",
      "x" * 300, "a b", "o'neil \"x\"; --", "ключ 日本", "line\nbreak", "rowid", "_distance", "null\0", "half \ud800",
@@ -347,7 +347,7 @@ class StoreConformance:
     def test_what_was_persisted_is_there_again(self, fresh: Store, open_store: OpenStore, tmp_path: Path) -> None:
         fresh.delete(["d1"])
         fresh.add(["d2"], VECTORS[3:4], [{"language": "it"}])
-        if not fresh.capabilities.persistent:  # it lives in memory, says so, and a second one knows nothing of it
+        if not fresh.capabilities.persistent:  # declared as in-memory; a second one is empty
             other = open_store(tmp_path, DIMENSIONS)
             assert list(other.search(QUERIES[0], 10).ids) == []
             other.discard()

@@ -41,7 +41,7 @@ class HubPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def load(
     name: str,
     base: Path,
-    dataset: Annotated[str, "its name on the hub, such as mteb/scifact, or a folder laid out alike"],
+    dataset: Annotated[str, "its name on the hub, such as mteb/scifact, or a folder with the same layout"],
     split: Split = "test",
     revision: HubRevision = None,
     documents: Annotated[
@@ -61,7 +61,7 @@ def load(
 ) -> Task:
     """Load a data set. By default it has MTEB's layout: configurations corpus, queries and default (judgments)."""
     if reason := missing_modules(("datasets",), EXTRA):
-        raise InputError("format 'hub' needs a library that is not here", remedy=reason)
+        raise InputError("format 'hub' needs a library that is not installed", remedy=reason)
     parts = {
         "documents": _part("documents", documents, HubPart(dataset, "corpus", "corpus")),
         "queries": _part("queries", queries, HubPart(dataset, "queries", "queries")),
@@ -105,11 +105,11 @@ def _read(part: HubPart, base: Path, revision: str | None) -> Rows:
         )
     except DatasetNotFoundError as error:
         raise InputError(str(error), place=part.dataset, remedy="check the name, and your access to it") from None
-    except ValueError as error:  # an unknown configuration or split; the library lists those there are
+    except ValueError as error:  # an unknown configuration or split; the library lists the known ones
         raise InputError(str(error), place=source) from None
     except (OSError, RuntimeError) as error:
         raise Unavailable(f"{source}: {error}") from error
-    except Exception as error:  # damaged tables and heads: its own errors share no base with those of its parsers
+    except Exception as error:  # damaged files; its errors and its parsers' share no base class
         raise _explain_damage(error, source) from error
     return Rows.of(source, _rows(table, source))
 
@@ -120,7 +120,7 @@ def _rows(table: Any, source: str) -> Iterator[tuple[str, Row]]:
     try:
         for number, row in enumerate(table, start=1):
             yield f"row {number}", row
-    except Exception as error:  # of the library; what a reader of these rows raises does not come by here
+    except Exception as error:  # the library's own errors; those of our readers are raised elsewhere
         raise _explain_damage(error, f"{source}, row {number + 1}") from error
 
 

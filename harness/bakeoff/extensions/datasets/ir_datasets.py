@@ -31,20 +31,18 @@ def load(
     drop_negative: DropNegative = False,
     drop_unknown: DropUnknown = False,
     drop_empty: DropEmpty = False,
-    ignore_identical_ids: Annotated[
-        bool | None, "as for beir; left out: where the data set's name begins with beir/"
-    ] = None,
+    ignore_identical_ids: Annotated[bool | None, "as for beir; default: only if the name begins with beir/"] = None,
 ) -> Task:
     """Load one data set. Queries are those with judgments, or all if it has no qrels."""
     if reason := missing_modules(("ir_datasets",), EXTRA):
-        raise InputError("format 'ir_datasets' needs a library that is not here", remedy=reason)
+        raise InputError("format 'ir_datasets' needs a library that is not installed", remedy=reason)
     import ir_datasets
 
     try:
         data_set = ir_datasets.load(dataset)
     except KeyError:
         raise InputError(
-            f"ir_datasets knows no {dataset!r}", place="dataset", remedy=nearest(dataset, list(ir_datasets.registry))
+            f"unknown data set {dataset!r}", place="dataset", remedy=nearest(dataset, list(ir_datasets.registry))
         ) from None
     if lacking := [part for part in ("docs", "queries") if not getattr(data_set, f"has_{part}")()]:
         raise InputError(f"{dataset!r} has no {', '.join(lacking)}", place="dataset", remedy="name one of its subsets")
@@ -67,7 +65,7 @@ def load(
                 else ignore_identical_ids,
             ),
         )
-    except (OSError, RuntimeError) as error:  # what a download that fails ends in
+    except (OSError, RuntimeError) as error:  # a failed download
         raise Unavailable(f"{dataset}: {error}") from error
 
 
@@ -83,7 +81,7 @@ def _readable(source: str, rows: Iterator[tuple[str, Row]]) -> Iterator[tuple[st
         raise
     except Exception as error:
         problem = f"ir_datasets can't read it: {type(error).__name__}: {error}"
-        remedy = "remove its files from the library's folder (~/.ir_datasets), so that it fetches them again"
+        remedy = "remove its files from the library's folder (~/.ir_datasets), to fetch them again"
         raise InputError(problem, file=source, remedy=remedy) from None
 
 

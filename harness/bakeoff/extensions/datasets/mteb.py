@@ -53,7 +53,7 @@ def load(
     """Load the task through the hub format. A folder `mteb/…` next to the line-up takes precedence."""
     if task not in MTEB_TASKS:
         raise InputError(
-            f"no task of MTEB is known here as {task!r}", place="task",
+            f"unknown MTEB task {task!r}", place="task",
             remedy=f"{nearest(task, list(MTEB_TASKS))}; any other: format = \"hub\" and its dataset",
         )  # fmt: skip
     known = MTEB_TASKS[task]

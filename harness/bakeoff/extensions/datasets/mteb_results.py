@@ -29,10 +29,10 @@ def mteb_files(result: Result, task: str = "") -> dict[str, dict[str, Any]]:
     described = described if isinstance(described, dict) else {}
     name = task or str(described.get("task") if described.get("format") == "mteb" else "")
     if name not in MTEB_TASKS:
-        raise InputError("the result is not of a task that MTEB names", file=result.name, remedy="give --task SciFact")
+        raise InputError("the result's task is not an MTEB task", file=result.name, remedy="give --task SciFact")
     known, depth = MTEB_TASKS[name], result.summary.lineup.get("depth")
     if not isinstance(depth, int) or depth < 10:
-        raise InputError(f"the rankings end at {depth}, and MTEB's figure needs 10", file=result.name)
+        raise InputError(f"the rankings end at rank {depth}; MTEB's figures need 10", file=result.name)
     rows = {row.label: row for row in result.summary.ran}
     files = {}
     for label in result.labels:

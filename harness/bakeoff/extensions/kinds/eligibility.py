@@ -71,7 +71,7 @@ def overlap(mine: Sequence[str], theirs: Sequence[str]) -> float:
     """The share of the profile's keywords that the item has."""
     for words in (mine, theirs):
         if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
-            problem = f"keywords are a list of texts, not {str(words)[:80]}"
+            problem = f"keywords must be a list of strings, not {str(words)[:80]}"
             raise InputError(problem, place="keywords", remedy='write them as ["one", "two"]')
     wanted = {_same(word) for word in mine}
     return len(wanted & {_same(word) for word in theirs}) / len(wanted) if wanted else 0.0

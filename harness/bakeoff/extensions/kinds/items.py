@@ -21,7 +21,7 @@ def read_documents(
     """Articles (.json with `articles`), items (.json list or .jsonl, one object each), or ids alone (.txt, .json list).
 
     Files of vectors (.npy, .npz, .parquet) give the ids that `precomputed` reads from them. `fields` are further texts
-    of each item, every one of which must be there.
+    of each item; all of them are required.
     """
     if path.suffix in (".npy", ".npz", ".parquet"):
         vectors = Precomputed(path=str(path))

@@ -288,10 +288,10 @@ def _list(value: Any, item: str, length: int, entries: Container[str], file: Pat
         raise InputError(f"{twice!r} appears twice in the list of {item!r}", file=file, place=where)
     if unknown := [other for other in similar if other not in entries]:
         raise InputError(
-            f"{unknown[0]!r} in the list of {item!r} has no entry of its own",
+            f"{unknown[0]!r} in the list of {item!r} has no entry",
             file=file,
             place=where,
-            remedy="lists hold only items that have an entry: give it one, or list another",
+            remedy="lists may hold only items with an entry: add one, or list another item",
         )
     return similar
 

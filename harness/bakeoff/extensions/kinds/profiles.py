@@ -95,7 +95,7 @@ def read_sidecar(folder: Path, model: str, snapshot: Snapshot) -> GivenVectors |
         raise InputError(f"unreadable: {error}", file=file, remedy=remedy) from None
     if vectors.ndim != 2 or vectors.dtype.kind != "f" or len(keys) != len(vectors):
         problem = f"{len(keys)} keys for vectors of shape {vectors.shape} and type {vectors.dtype}"
-        raise InputError(problem, file=file, remedy=f"expected one row of floating numbers for each {KEY}")
+        raise InputError(problem, file=file, remedy=f"expected one row of floats for each {KEY}")
     rows = {str(key): row for row, key in enumerate(keys)}
     of_text = {item.whole(): snapshot.keys.get(item.id, "") for item in snapshot.documents}
     return GivenVectors(file, {text: rows[key] for text, key in of_text.items() if key in rows}, vectors)

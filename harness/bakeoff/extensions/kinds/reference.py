@@ -64,7 +64,7 @@ def read_target_pairs(file: Path, documents: Container[str]) -> TargetPairs:
         columns = list(row)
         if len(columns) < 3 or _number(columns[2]) is not None:
             raise InputError(
-                "the columns are not two of a pair and its target" if len(columns) < 3 else "the columns have no names",
+                "there are fewer than three columns" if len(columns) < 3 else "the columns have no names",
                 file=file,
                 place=place if len(columns) < 3 else "line 1",
                 remedy="name three columns, for example a, b, target",
@@ -142,7 +142,7 @@ def correlation(pairs: TargetPairs, contender: System, vectors: CorpusVectors) -
     index = vectors.index(contender)
     rows = [index.row_of(name) for name in pairs.names]
     if None in rows:
-        return "its documents are cut into chunks, and have no vector of their own"
+        return "its documents are split into chunks, so they have no single vector"
     places = np.array(rows, dtype=np.int64)
     similarities = pair_similarities(vectors.of(contender).vectors, places[pairs.first], places[pairs.second])
     return spearman(similarities, pairs.targets)

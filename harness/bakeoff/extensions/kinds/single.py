@@ -357,7 +357,7 @@ def _file_name(contender: System, seed: str) -> str:
 
 
 def _sums(scores: Scores) -> dict[str, float]:
-    """By column: over all samples. Right answers within k are whole numbers, where rounds do not differ."""
+    """Sums over all samples by column. Right answers within k are whole numbers, unless rounds differ."""
     sums = {name: float(scores[Measure.parse(name)].sum()) for name in COLUMNS}
     return {name: int(value) if value.is_integer() else value for name, value in sums.items()}
 
@@ -379,7 +379,7 @@ def _npy(values: Ranks) -> bytes:
 
 
 def _seed_tests(run: FinishedRun) -> Section | None:
-    """Between models with the same seeds, paired by seed."""
+    """Paired t-tests between models with the same seeds."""
     primary = run.primary
     seeded = {scored.contender.label: scored.readings for scored in run.contenders if len(scored.readings) > 1}
     rows: list[list[TableCell]] = []
@@ -412,7 +412,7 @@ def _right_classes(task: Task) -> Ranks:
 
 
 def _ranks_and_tops(task: Task, rankings: Mapping[str, Ranking]) -> tuple[Ranks, Ranks]:
-    """By query: the rank of the right answer, and the class that was answered first (one past the last for none)."""
+    """By query: the rank of the right answer, and the top class (one past the last for no answer)."""
     ids = [document.id for document in task.documents]
     numbers = {document: number for number, document in enumerate(ids)}
     answered = [

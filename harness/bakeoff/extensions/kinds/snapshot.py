@@ -75,7 +75,9 @@ def _rows(file: Path, needed: Sequence[str]) -> Rows:
         if column not in names:
             raise InputError(f"no column {column!r}", file=file, remedy=f"it has {', '.join(names)}")
     if vectors:
-        raise InputError(f"column {vectors[0]!r} holds vectors", file=file, remedy="drop it: vectors live in the cache")
+        raise InputError(
+            f"column {vectors[0]!r} holds vectors", file=file, remedy="drop it; vectors belong in the cache"
+        )
     return rows
 
 

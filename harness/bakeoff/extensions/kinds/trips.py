@@ -3,8 +3,8 @@
     python -m bakeoff.extensions.kinds.trips queries/trips
 
 Each of 90 people has a home, a workplace and three favourites. A day is a walk: from home, usually to work, then to
-favourites or anywhere, with a pull back home. Days 1 to 12 are for training, day 13 is asked: given the place before,
-which is next? All from Python's random.Random(SEED), whose stream is the same in every version.
+favourites or anywhere, with a pull back home. Days 1 to 12 are for training, day 13 for testing: given the place
+before, which is next? Everything comes from Python's random.Random(SEED), whose stream is the same in every version.
 
 majority scores places by how often they come next in training; markov by how often they follow the place before (plus
 one half each); noisy is markov's logarithm with Gaussian noise. For each model seed the training days are drawn anew,
@@ -38,7 +38,7 @@ Walk = list[str]
 
 
 def walks(seed: int = SEED) -> list[list[Walk]]:
-    """For every person, one walk per day."""
+    """One walk per person and day."""
     rng = random.Random(seed)
     people = []
     for _ in range(PEOPLE):
@@ -63,12 +63,12 @@ def _day(rng: random.Random, home: str, work: str, favourites: Sequence[str]) ->
 
 
 def steps(days: Sequence[Walk]) -> list[tuple[str, str]]:
-    """Every place with the one after it."""
+    """Pairs of consecutive places."""
     return [(here, after) for walk in days for here, after in pairwise(walk)]
 
 
 def scores(training: Sequence[Walk], asked: Sequence[tuple[str, str]], seed: int) -> dict[str, np.ndarray]:
-    """What the three models, trained under this seed, give every place for every question."""
+    """The scores of the three models for every place and question, trained with this seed."""
     rng = random.Random(seed)
     number = {place: at for at, place in enumerate(PLACES)}
     follows = np.zeros((len(PLACES), len(PLACES)))
@@ -83,7 +83,7 @@ def scores(training: Sequence[Walk], asked: Sequence[tuple[str, str]], seed: int
 
 
 def write(folder: Path) -> None:
-    """All files of the task and of the models' answers."""
+    """Write the files of the task and of the models' answers."""
     people = walks()
     training = [walk for days in people for walk in days[:TRAINING_DAYS]]
     asked = [(person, step) for person, days in enumerate(people) for step in steps(days[TRAINING_DAYS:])]

@@ -27,7 +27,7 @@ def _say_without_label(profiles: Sequence[str]) -> str:
 
 
 def _say_left_out(profiles: Sequence[str]) -> str:
-    return f"the matrix leaves out {', '.join(profiles)}, which not every row has a label for"
+    return f"the matrix omits {', '.join(profiles)}: some rows have no label for them"
 
 
 def _say_order_changed(labels: Sequence[str]) -> str:
@@ -44,7 +44,7 @@ def _cluster(name: str) -> str:
 
 def _explain_ordered_lists(length: int) -> str:
     return (
-        f"Hits@K is the share of the list's {length} items among the first K. The item at place p has grade "
+        f"Hits@K is the share of the list's {length} items among the first K. The item at rank p has grade "
         f"{length + 1} − p and gain 2^grade − 1. Candidates are all other items. Random is the exact expectation. The "
         "matrix above judges every row by the overall lists; fusions are judged by these only."
     )
@@ -52,12 +52,12 @@ def _explain_ordered_lists(length: int) -> str:
 
 def _explain_gain(binary: bool) -> str:
     if binary:
-        return "NDCG counts all true neighbours alike."
-    return "NDCG grades true neighbours by their place: k for the first, 1 for the last."
+        return "NDCG weights all true neighbours equally."
+    return "NDCG grades true neighbours by rank: k for the first, 1 for the last."
 
 
 def _random_and_majority(classes: int, mrr: float, trained: bool) -> str:
-    source = "training" if trained else "these very samples, which flatters it"
+    source = "training" if trained else "the samples themselves, which overstates it"
     return (
         f"random: exact expectation over {classes} classes, MRR = H_n / n = {mrr:.4f}. "
         f"majority: classes by their frequency in {source}."
@@ -87,7 +87,7 @@ WORDS: Words = {
     "weighted_f1": "weighted F1",
     "seeds": "seeds",
     "pessimistic_ties": (
-        "Ties are pessimistic: everything that scores as much as the right answer stands above it. With several seeds: "
+        "Ties are pessimistic: items with the right answer's score rank above it. With several seeds: "
         "mean ± standard deviation (n − 1) over them."
     ),
     "random_and_majority": _random_and_majority,
@@ -95,8 +95,8 @@ WORDS: Words = {
     "against": "against",
     "mean_difference": "mean difference",
     "seed_p": (
-        "Not corrected for the number of pairs; the verdict above tests over samples, and is. Where every seed shows "
-        "the same difference, p is the sign test's, which needs six seeds to be below 0.05."
+        "Not corrected for the number of pairs, unlike the verdict above, which tests over samples. If every seed has "
+        "the same difference, p is that of a sign test, which needs six seeds to be below 0.05."
     ),
     # reference
     "neighbours": "Neighbours of {reference} reproduced",
@@ -118,7 +118,7 @@ WORDS: Words = {
     "validation_meaning": "Cosine of each given pair against its target.",
     "validation_failed": "{label}: {reason}",
     # profiles
-    "profiles": "What the profiles got",
+    "profiles": "Recommendations",
     "rule_violations": "rule violations",
     "coverage": "Coverage@{k}",
     "coverage_share": "of all items",
@@ -134,23 +134,23 @@ WORDS: Words = {
         "{profiles} profiles."
     ),
     "snapshot": _snapshot,
-    "items_without_key": "{count} of {items} items have no {key}: Bakeoff's cache goes by their text.",
-    "foreign_keys": "The {key} of {count} of {items} items is not Bakeoff's: its cache goes by their text.",
-    "no_weights": "There is no {file}: the weights are the task file's.",
+    "items_without_key": "{count} of {items} items have no {key}; vectors are looked up by text.",
+    "foreign_keys": "The {key} of {count} of {items} items is not Bakeoff's; vectors are looked up by text.",
+    "no_weights": "There is no {file}; the weights are those of the task file.",
     "violation": _say_violation,
     "label_modes": "NDCG@{k} by label mode, over profiles with a label",
     "change": "change",
     "calibrated": "calibrated threshold",
     "proxy_labels": (
-        "Proxy labels share features with the ranker (keywords, and in hybrid mode the similarity itself): a high NDCG "
-        "says that it agrees with them, not that people would."
+        "Proxy labels share features with the ranker (keywords, and in hybrid mode the similarity itself), so a high "
+        "NDCG shows agreement with them, not with people."
     ),
-    "moved": "Between the two label modes NDCG@{k} moves by up to {most:.3f}.",
+    "moved": "Between the two label modes NDCG@{k} differs by up to {most:.3f}.",
     "thresholds": (
         "Calibrated thresholds are shown, never applied: the median over profiles of the similarity that leaves the "
         "top 25% of the items without a common keyword (--set calibrate_thresholds=true)."
     ),
-    "shut_out": "Why items were shut out",
+    "shut_out": "Why items were excluded",
     "reason": "Reason",
     "profile_items": "profile × item",
     "eligible": "Eligible items per profile: {least} to {most}.",

@@ -44,7 +44,7 @@ class MaxSim(Reranker):
         compute: Annotated[Precision, "int8: about twice as fast, slightly different vectors"] = "fp32",
     ) -> None:
         if not PROVIDERS.get(provider).local:
-            raise InputError(f"{provider} gives no vectors of tokens", place="provider", remedy="minilm and granite do")
+            raise InputError(f"{provider} has no token vectors", place="provider", remedy="minilm and granite do")
         options = {"compute": compute} if compute != "fp32" else {}
         self._provider: Provider = PROVIDERS.create(provider, **({"model": model} if model else {}), **options)
         self._tokens = check_tokens(self._provider)

@@ -40,7 +40,7 @@ class Tokens(StoreRow):
         return TOKEN_STORES
 
     def settings(self) -> dict[str, Any]:
-        """As a line-up writes them."""
+        """The row's settings, as in a line-up."""
         return {**super().settings(), "vectors": "tokens"}
 
     def check(self, run: RunContext) -> None:
@@ -82,7 +82,7 @@ class ExactMaxsim(ExactRankings):
     rows: TokenRows
 
     def _search(self, group: Sequence[Query]) -> None:
-        store = Exact(folder=Path())  # which writes nothing
+        store = Exact(folder=Path())  # writes nothing
         store.fill(self.index.ids, self.rows, [self.index.fields(row) for row in range(len(self.index.ids))])
         for query in group:
             search = partial(store.search, self.queries[query.id], where=query.where)
@@ -136,7 +136,7 @@ class TokenSearcher(Searcher):
         return self.store.exact
 
     def exact_search(self) -> ExactRankings | None:
-        """MaxSim over every document, with the vectors that the store was asked with; None for our own MaxSim."""
+        """MaxSim over every document, with the query vectors of the run; None for our own MaxSim."""
         if type(self.store) is Exact:
             return None
         drawn: Sequence[str] = list(self._asked)

@@ -1,4 +1,4 @@
-"""Where token vectors are kept and searched by MaxSim.
+"""Stores of token vectors, searched by MaxSim.
 
 A document's score is the sum, over the query's tokens, of the best match among its tokens.
 """
@@ -112,7 +112,7 @@ class Exact(TokenStore):
         return Hits([self._ids[row] for row in order], scores[order].tolist())
 
     def count(self) -> int:
-        """Those whose vectors it reads."""
+        """The documents whose vectors it reads."""
         return len(self._ids)
 
     def size_bytes(self) -> int:
@@ -210,7 +210,7 @@ class LanceTokens(TokenStore):
         return int(self._table.count_rows())
 
     def size_bytes(self) -> int:
-        """Its files."""
+        """The size of its files."""
         return sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
 
 

@@ -33,7 +33,7 @@ BLOCK_BYTES = 64 << 20  # vectors in memory at once
 def check_tokens(provider: Provider) -> TokenProvider:
     """The provider, if it supports token vectors; otherwise InputError."""
     if not isinstance(provider, TokenProvider):
-        raise InputError(f"{provider.name} gives no vectors of tokens", place="vectors", remedy="minilm and granite do")
+        raise InputError(f"{provider.name} has no token vectors", place="vectors", remedy="minilm and granite do")
     return provider
 
 
@@ -108,7 +108,7 @@ def embed_tokens(
         for batch in in_blocks(compress(texts, lacking) if asked else (), BATCH):
             answer = tokens.embed_tokens(batch, Role.DOCUMENT)
             if len(answer.vectors) != len(batch) or not all(len(rows) for rows in answer.vectors):
-                raise EmbeddingFailed(f"{provider.card.name} answered no token vectors for some texts")
+                raise EmbeddingFailed(f"{provider.card.name} returned no token vectors for some texts")
             counts = [len(rows) for rows in answer.vectors]
             paid = np.zeros(sum(counts), dtype=np.float32)
             paid[np.cumsum([0, *counts[:-1]])] = counts

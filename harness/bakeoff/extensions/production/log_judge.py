@@ -1,4 +1,4 @@
-"""Judgments from clicks: a grade for every pair that was examined often enough.
+"""Judgments from clicks, for every pair that was examined often enough.
 
 A position-based model separates a document's attractiveness from position bias. P(click) = P(the rank is examined) ·
 P(the document attracts), both estimated by EM (Chuklin, Markov and de Rijke 2015, ch. 3). Only ratios of examination

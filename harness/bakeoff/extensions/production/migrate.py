@@ -1,6 +1,6 @@
-"""From one embedding model to the next: what every way of changing costs, and what people find meanwhile.
+"""Plan a change of embedding model: quality and cost of each way to migrate.
 
-All of it is worked out on a task with exact search. Nothing of production is read or written.
+Everything is computed on a task with exact search. Nothing in production is read or written.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ DEPTH = 100
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One model over the task: its vectors, and what it takes to make them."""
+    """One model: its vectors of the task, and its model card."""
 
     label: str
     card: ModelCard
@@ -59,7 +59,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class MigrationCost:
-    """What a way of changing takes beside what is there: tokens and dollars once, bytes for as long as it stays."""
+    """Additional cost of a migration: tokens, dollars and hours once, bytes while it lasts."""
 
     tokens: float = 0.0
     dollars: float | None = 0.0
@@ -78,13 +78,13 @@ class Way:
 
 
 def procrustes(source: NDArray[np.floating], target: NDArray[np.floating]) -> NDArray[np.float64]:
-    """The orthogonal map (semi-orthogonal between dimensions) that brings source rows nearest to target rows."""
+    """The orthogonal map (semi-orthogonal if dimensions differ) from source rows to target rows."""
     left, _, right = np.linalg.svd(np.asarray(source, dtype=np.float64).T @ target, full_matrices=False)
     return np.asarray(left @ right)
 
 
 def sides(lineup: Lineup, old: str, new: str, settings: Settings) -> tuple[Task, Index, Side, Side, list[str]]:
-    """Both models over the line-up's task, through the cache; and the texts of its chunks."""
+    """Embed the line-up's task with both models, through the cache. Also returns the texts of its chunks."""
     chosen = {row.label: row for row in lineup.contenders if isinstance(row, EmbeddingRow)}
     for label in (old, new):
         if label not in chosen:
@@ -95,7 +95,7 @@ def sides(lineup: Lineup, old: str, new: str, settings: Settings) -> tuple[Task,
         raise InputError("rows over a field can't be compared here", remedy="name rows over whole documents")
     task = load_kind(lineup.task, lineup.folder, lineup.overrides).task()
     if any(query.item for query in task.queries):
-        raise InputError(f"the queries of {task.name!r} are items", remedy="take a task whose queries are texts")
+        raise InputError(f"the queries of {task.name!r} are items", remedy="use a task whose queries are texts")
     embeddings = Embeddings(task, DEPTH, settings, lineup.folder)
     try:
         index = embeddings.index(chosen[old])
@@ -116,7 +116,7 @@ def _side(contender: EmbeddingRow, embeddings: Embeddings, task: Task) -> Side:
 def ways(
     task: Task, index: Index, old: Side, new: Side, texts: Sequence[str], measure: Measure, scale: float, seed: int
 ) -> list[Way]:
-    """Every way on the same queries; costs are those of `scale` times the task's corpus."""
+    """Score every way to migrate on the same queries. Costs are for `scale` times the corpus."""
     order = sorted(range(len(texts)), key=lambda at: order_key(seed, index.chunks[at].id))
 
     def score(rankings: Mapping[str, Ranking]) -> Values:
@@ -161,7 +161,7 @@ def ways(
 
 
 def _parts(task: Task, index: Index, old: Side, new: Side, again: Sequence[int]) -> dict[str, Ranking]:
-    """Documents are in one index or in the other; every query goes to both."""
+    """Each document is in one of the two indexes; every query searches both."""
     moved = set(again)
     kept = [at for at in range(len(index.chunks)) if at not in moved]
     lists = []
@@ -173,7 +173,7 @@ def _parts(task: Task, index: Index, old: Side, new: Side, again: Sequence[int])
 
 
 def _cost(side: Side, texts: Sequence[str], scale: float, *, grows: bool = True) -> MigrationCost:
-    """A second index is kept beside the first where both must be there at once."""
+    """`grows`: the second index exists beside the first."""
     card = side.card
     tokens = scale * estimate_tokens(texts, card.document_prompt)
     dollars = None if card.price is None else tokens * card.price.usd_per_million_tokens / 1e6
@@ -192,16 +192,15 @@ def plan(
     averaging: Averaging = PerQuery(),
     matters: float = STOP_WITHIN,
 ) -> Check:
-    """Compare each migration path with the current index and recommend one; 1 if the new model is worse.
+    """Compare each way to migrate with the current index and recommend one.
 
-    Without a significant difference, it says how many queries a gap of `matters` needs.
-
-    Means and tests are per query asked where the task's queries were drawn from a log.
+    Without a significant difference, report how many queries detect a gap of `matters`. Means and tests are weighted
+    by traffic if the queries were drawn from a log.
     """
     scores = {way.key: way.scores for way in ways}
     means = {way.key: measure.figure(averaging.mean(way.scores)) for way in ways}
     side = [way.key for way in ways[1:] if way.key != "new"]
-    # The switch is the question, and its p is corrected for nothing; Holm is over what is asked beside it.
+    # The switch is the main question, so its p is not corrected. Holm covers the other ways.
     compared = partial(averaging.pairs, bounded=measure.bounded)
     primary = compare_chosen(scores, [("new", "old")], compared)
     pairs = [*primary, *compare_chosen(scores, [(key, "old") for key in side], compared)]
@@ -235,7 +234,7 @@ def plan(
             for way in ways
         },
     }
-    about = "Mean of the measure by way of changing"
+    about = "Mean of the measure by way to migrate"
     gauges = [Gauge("migrate_score", about, means[way.key], {"way": way.key}) for way in ways]
     worse = against["new"].p_holm <= ALPHA and against["new"].difference < 0
     return Check(command="migrate", worse=worse, facts=facts, figures=figures, gauges=gauges)

@@ -1,4 +1,4 @@
-"""Live traffic: two arms of a log, with users as clusters and a check of the split, and clicks on interleaved lists."""
+"""Live traffic: A/B tests with users as clusters and a test of the split, and clicks on interleaved lists."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Clusters:
 
     @property
     def mean(self) -> float:
-        """Over all rows: a user who came more often counts more often."""
+        """The mean over all rows, so that frequent users count more."""
         return float(self.sums.sum() / self.rows.sum())
 
     @property
     def standard_error(self) -> float:
-        """The jackknife over users, which heavy ones do not make too small; infinite for a single one."""
+        """The jackknife over users, valid even with heavy users; infinite for a single user."""
         n = len(self)
         if n < 2:
             return math.inf
@@ -60,43 +60,43 @@ class Clusters:
 
     @property
     def effective(self) -> float:
-        """How many users of equal weight are as good: a few who come very often count for all the others."""
+        """The effective number of users, if all had equal weight."""
         return float(self.rows.sum() ** 2 / (self.rows**2).sum())
 
     @property
     def heaviest(self) -> float:
-        """The largest share of the rows that one user has."""
+        """The share of rows of the most frequent user."""
         return float(self.rows.max() / self.rows.sum())
 
 
 def ratio(n: float, planned: float, alpha: float) -> float:
-    """The r of the formula that makes the interval tightest when n is as planned."""
+    """The r that makes the interval tightest at the planned n."""
     return _tightest(alpha) * n / planned
 
 
 @cache
 def _tightest(alpha: float) -> float:
-    """The r with the least width: there, ln((1 + r)/α²) = r."""
+    """The r of least width, where ln((1 + r)/α²) = r."""
     from scipy.special import lambertw
 
     return float(-lambertw(-(alpha**2) / math.e, -1).real) - 1
 
 
 def width(r: float, alpha: float) -> float:
-    """How many standard errors the interval reaches to either side."""
+    """Half the width of the interval, in standard errors."""
     return math.sqrt((1 + 1 / r) * math.log((1 + r) / alpha**2))
 
 
 def p_value(z: float, r: float) -> float:
-    """The smallest level at which the interval leaves out 0 when the estimate is z standard errors from it."""
+    """The smallest level at which the interval excludes 0, for an estimate of z standard errors."""
     return min(1.0, math.sqrt(1 + r) * math.exp(-(z**2) * r / (2 * (1 + r))))
 
 
 def split_p(users: Sequence[int], split: Sequence[float]) -> float:
-    """p that users came in the planned proportions, valid at every look.
+    """p of the planned proportions of users, valid at every look.
 
-    The inverse of a likelihood ratio: of proportions drawn evenly from all there are, against the planned ones. Where
-    these hold it is a martingale, which ever exceeds 1/p with a probability of p at most (Ville's inequality).
+    The inverse of a likelihood ratio: uniformly distributed proportions against the planned ones. Under the plan the
+    ratio is a martingale, which ever exceeds 1/p with probability at most p (Ville's inequality).
     """
     evidence = math.lgamma(len(users)) - math.lgamma(sum(users) + len(users))
     evidence += sum(
@@ -106,9 +106,9 @@ def split_p(users: Sequence[int], split: Sequence[float]) -> float:
 
 
 NEEDED = ("query", "user", "session", "shown", "clicked", "arm")
-MISMATCH = 0.001  # a split this unlikely is a fault of the experiment, not chance
-HEAVY = 0.05  # of an arm's sessions: a user with more of them is named
-FEWEST = 50  # users per arm before a look counts: standard errors of fewer can't be trusted
+MISMATCH = 0.001  # a split this unlikely is an error in the experiment, not chance
+HEAVY = 0.05  # share of an arm's sessions; a user with more is reported
+FEWEST = 50  # users per arm; with fewer, standard errors are unreliable
 POWER = 0.8
 METRICS = ("click@K", "rr", "success")
 
@@ -117,7 +117,7 @@ Session = Sequence[Impression]
 
 @dataclass(frozen=True, slots=True)
 class ArmDifference:
-    """Treatment minus control, its interval and p, and the smallest true difference that such a log shows in 80%."""
+    """Treatment minus control, with interval and p, and the difference detectable with 80% power."""
 
     value: float
     low: float
@@ -127,13 +127,13 @@ class ArmDifference:
 
 
 def metric_of(name: str) -> Callable[[Session], float]:
-    """A value per session by its spelling: click@10, rr (mean reciprocal rank of first clicks), success."""
+    """The function that values a session: click@10, rr (mean reciprocal rank of first clicks), success."""
     kind, _, cut = name.partition("@")
     if kind == "click" and (k := whole_number(cut)):
         return lambda session: float(any(set(one.shown[:k]) & set(one.clicked) for one in session))
     if name == "rr":
         return lambda session: sum(map(_first_click, session)) / len(session)
-    if name == "success":  # the last query of a session is the one that ended the search, or was given up
+    if name == "success":  # the last query either succeeded or was abandoned
         return lambda session: float(bool(session[-1].clicked))
     raise InputError(
         f"unknown metric {name!r}", place="--metric", remedy=f"known: {', '.join(METRICS)}, with a number for K"
@@ -146,7 +146,7 @@ def _first_click(impression: Impression) -> float:
 
 
 def mismatch(users: Sequence[int], split: Sequence[float]) -> float:
-    """p of a chi-squared test that users came in the planned proportions: valid for one look, at a planned time."""
+    """p of a chi-squared test of the planned proportions of users; valid for one planned look."""
     from scipy.special import chdtrc
 
     expected = [sum(users) * share / sum(split) for share in split]
@@ -154,7 +154,7 @@ def mismatch(users: Sequence[int], split: Sequence[float]) -> float:
 
 
 def difference(control: Clusters, treatment: Clusters, alpha: float = ALPHA) -> ArmDifference:
-    """Welch's interval over users: valid for one look, at a time that was planned; of too few it says nothing."""
+    """Welch's interval over users, valid for one planned look; infinite for too few users."""
     from scipy.special import stdtr, stdtrit
 
     value = treatment.mean - control.mean
@@ -171,7 +171,7 @@ def difference(control: Clusters, treatment: Clusters, alpha: float = ALPHA) -> 
 
 
 def _error(control: Clusters, treatment: Clusters) -> tuple[float, float]:
-    """The standard error of the difference and its degrees of freedom: Welch's, of users who count alike."""
+    """The standard error of the difference, and Welch's degrees of freedom from effective users."""
     variances = [arm.standard_error**2 for arm in (control, treatment)]
     if not sum(variances):
         return 0.0, math.inf
@@ -182,7 +182,7 @@ def _error(control: Clusters, treatment: Clusters) -> tuple[float, float]:
 
 
 def always_valid(control: Clusters, treatment: Clusters, planned: int, alpha: float = ALPHA) -> ArmDifference:
-    """An interval that holds at every look; while there are too few users, or none differ, it says nothing."""
+    """An interval valid at every look; infinite while users are too few or all alike."""
     from scipy.special import ndtri, stdtrit
 
     value = treatment.mean - control.mean
@@ -197,14 +197,14 @@ def always_valid(control: Clusters, treatment: Clusters, planned: int, alpha: fl
 
 
 def _unknown(value: float) -> ArmDifference:
-    """A difference of which nothing else is known yet."""
+    """A difference without a finite interval."""
     return ArmDifference(value, -math.inf, math.inf, 1.0, math.inf)
 
 
 def _without_spread(control: Clusters, treatment: Clusters, alpha: float) -> ArmDifference:
-    """All users of an arm are alike: p by exchanging users between the arms, the interval from their numbers alone.
+    """For arms without variance: p by permuting users between the arms, the interval from their numbers alone.
 
-    Of n who are alike, others are at most a share of 1 − (alpha/4)^(1/n); metrics are from 0 to 1.
+    If n users are alike, at most a share of 1 − (alpha/4)^(1/n) of all users differs. Metrics are from 0 to 1.
     """
     old, new = control.mean, treatment.mean
     value, others = new - old, [1 - (alpha / 4) ** (1 / len(arm)) for arm in (control, treatment)]
@@ -215,7 +215,7 @@ def _without_spread(control: Clusters, treatment: Clusters, alpha: float) -> Arm
 
 
 def read_arms(path: Path, columns: LogColumns, control: str, treatment: str) -> tuple[list[Impression], int]:
-    """The rows of the two arms, and how many users were left out since they met both."""
+    """The rows of the two arms, and the number of users excluded for being in both."""
     impressions = read_log(path, columns, NEEDED)
     arms = sorted({impression.arm for impression in impressions})
     for arm in (control, treatment):
@@ -232,7 +232,7 @@ def read_arms(path: Path, columns: LogColumns, control: str, treatment: str) -> 
 
 
 def arm_of(impressions: Sequence[Impression], arm: str, metric: Callable[[Session], float], path: Path) -> Clusters:
-    """One value per session of one arm, by user; the rows of a session in the order of time, where the log has it."""
+    """One value per session of an arm, by user. Rows of a session are sorted by time, if the log has it."""
     sessions: dict[tuple[str, str], list[Impression]] = {}
     for impression in impressions:
         if impression.arm == arm:
@@ -254,15 +254,13 @@ def compare_arms(
     planned: int | None = None,
     alpha: float = ALPHA,
 ) -> Check:
-    """The whole check; `planned` users make it one of many looks."""
+    """The whole A/B check. With `planned` users it is valid at every look."""
     value_of = metric_of(metric)
     impressions, mixed = read_arms(path, columns, control, treatment)
     arms = arm_of(impressions, control, value_of, path), arm_of(impressions, treatment, value_of, path)
     for arm, clusters in zip((control, treatment), arms, strict=True):
         if len(clusters) < 2:
-            raise InputError(
-                f"arm {arm!r} has {len(clusters)} users of its own", file=path, remedy="collect more first"
-            )
+            raise InputError(f"arm {arm!r} has only {len(clusters)} users", file=path, remedy="collect more first")
     p_split = (mismatch if planned is None else split_p)([len(arm) for arm in arms], split)
     gap = difference(*arms, alpha) if planned is None else always_valid(*arms, planned, alpha)
     facts = _arm_facts(gap, arms, (control, treatment), metric, mixed, p_split, planned, alpha)
@@ -331,7 +329,7 @@ NEEDED_TEAMS = ("query", "user", "shown", "clicked", "team")
 
 
 def read_interleaved(path: Path, columns: LogColumns) -> list[Impression]:
-    """A log with the team of every place, as `interleave` gave it."""
+    """Read a log with the team of every rank, as `interleave` returned it."""
     impressions = read_log(path, columns, NEEDED_TEAMS)
     for number, impression in enumerate(impressions, start=1):
         wrong = set(impression.team) - {"a", "b"}
@@ -350,25 +348,25 @@ def credit(impression: Impression) -> int:
 
 
 def sign_test(wins: int, losses: int) -> float:
-    """Exact and two-sided: how often fair coins would be at least this uneven."""
+    """The exact two-sided sign test."""
     from scipy.special import bdtr
 
     n = wins + losses
     return min(1.0, 2 * float(bdtr(min(wins, losses), n, 0.5))) if n else 1.0
 
 
-FIRST_VOTES = 20  # that fix the mixture: its bound is tightest at about ten times as many
+FIRST_VOTES = 20  # fixes the mixture, whose bound is tightest at about ten times as many votes
 
 
 def any_look_p(ahead: int, behind: int) -> float:
-    """p of no preference, at every look at a growing log. Votes are signs, so their squares sum to their number."""
+    """p of no preference, valid at every look. Votes are signs, so their squares sum to their number."""
     votes = np.array([float(ahead + behind)])
     studentised = abs(ahead - behind) / np.sqrt(np.maximum(votes, 1.0))
     return float(mixture_p(studentised, votes, np.array([float(FIRST_VOTES)]))[0])
 
 
 def any_look_preference(ahead: int, behind: int, alpha: float = ALPHA) -> tuple[float, float, float]:
-    """The share for b less the share for a; its interval holds at every look, and leaves out 0 where p ≤ alpha."""
+    """The share for b minus the share for a. Its interval is valid at every look, and excludes 0 if p ≤ alpha."""
     votes = ahead + behind
     if not votes:
         return 0.0, -1.0, 1.0
@@ -377,17 +375,17 @@ def any_look_preference(ahead: int, behind: int, alpha: float = ALPHA) -> tuple[
     return value, max(-1.0, value - half), min(1.0, value + half)
 
 
-PREFERENCE = 0.1  # that matters, where nobody says: 55 users for one side, 45 for the other
+PREFERENCE = 0.1  # the default that matters: 55 users for one side, 45 for the other
 
 
 def analyse(
     impressions: Sequence[Impression], *, alpha: float = ALPHA, once: bool = False, planned: float = PREFERENCE
 ) -> Check:
-    """Every user has one vote, for the side that won more of their queries: one user's clicks resemble each other.
+    """Each user has one vote, for the side that won more of their queries, since clicks of one user are correlated.
 
-    Test, interval and direction are of the same votes, so that they can't contradict each other. They hold however
-    often a growing log is looked at; `once` says that this is the only look, which shows more. How many users it takes
-    is said of the `planned` preference, since the one that was seen may be chance.
+    Test, interval and direction use the same votes, so they can't contradict each other. They are valid at every look;
+    `once` means that this is the only look, which has more power. The number of further users is for the `planned`
+    preference, since the observed one may be chance.
     """
     signs = np.sign([credit(impression) for impression in impressions]).astype(np.float64)
     users = Clusters.of([impression.user for impression in impressions], signs.tolist())
@@ -424,7 +422,7 @@ def analyse(
 
 
 def preference_of(ahead: int, behind: int, alpha: float = ALPHA) -> tuple[float, float, float]:
-    """The share for b less the share for a, with Clopper and Pearson's interval: it leaves out 0 where p < alpha."""
+    """The share for b minus the share for a, with Clopper and Pearson's interval, which excludes 0 if p < alpha."""
     from scipy.special import betaincinv
 
     if not ahead + behind:
@@ -435,13 +433,13 @@ def preference_of(ahead: int, behind: int, alpha: float = ALPHA) -> tuple[float,
 
 
 def _more_users(ahead: int, even: int, behind: int, planned: float, alpha: float, *, once: bool) -> int | None:
-    """How many more show the planned preference in 4 of 5 cases, if as many of them have none; None without a vote."""
+    """Further users needed to show the planned preference with 80% power; None without a vote."""
     votes, needed = ahead + behind, _votes_needed(planned, alpha, once=once)
     return max(0, math.ceil((needed - votes) * (1 + even / votes))) if votes and needed else None
 
 
 def _votes_needed(preference: float, alpha: float, *, once: bool) -> int | None:
-    """How many votes show this preference in 4 of 5 cases, by a normal approximation."""
+    """Votes needed to show this preference with 80% power, by a normal approximation."""
     from scipy.special import ndtri
 
     first, spread = np.array([float(FIRST_VOTES)]), math.sqrt(1 - preference**2)

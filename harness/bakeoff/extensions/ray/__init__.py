@@ -3,6 +3,6 @@
 ENGINES = {"ray": "bakeoff.extensions.ray.engine:RayEngine"}
 WORDS = {"ray": "bakeoff.extensions.ray:SENTENCES"}
 SENTENCES = {
-    "worker_replaced": "{model}: a worker was killed and started again; at most one batch was asked for twice",
+    "worker_replaced": "{model}: a worker was killed and restarted; at most one batch was sent twice",
 }
 STORES = {"faiss_shards": "bakeoff.extensions.ray.faiss_shards:FaissShards"}

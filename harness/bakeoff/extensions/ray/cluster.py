@@ -43,7 +43,7 @@ def connect(address: str, workers: int) -> Callable[[], None]:
         with _own_signals():
             try:
                 _check_listening(address)
-                # A token that is there is used, as `ray start` does; Ray Client and RAY_ADDRESS would not.
+                # Use an existing token, as `ray start` does; Ray Client and RAY_ADDRESS would ignore it.
                 authentication_token_setup.maybe_enable_token_auth_if_token_available(warn_if_disabled=False)
                 ray.init(address=address, **common)
             except Exception as error:  # ConnectionError, RuntimeError for versions, ValueError, gRPC's own
@@ -73,7 +73,7 @@ def connect(address: str, workers: int) -> Callable[[], None]:
             raise Unavailable(f"Ray did not start here: {_first_line(error)}") from error
     if others := [node["NodeManagerAddress"] for node in ray.nodes() if node["NodeManagerAddress"] != LOOPBACK]:
         end()
-        raise Unavailable(f"Ray would listen on {others[0]}, which other machines can reach: it was ended")
+        raise Unavailable(f"Ray would listen on {others[0]}, which other machines can reach, so it was stopped")
     return end
 
 
@@ -89,7 +89,7 @@ def _unreachable(address: str, error: Exception) -> str:
     text = " ".join(str(error).split())
     if "ersion mismatch" in text or "versions" in text:
         return f"version mismatch with the Ray cluster at {address}: {text[:400]}"
-    refused = f"the Ray cluster at {address} takes no connection without its token"
+    refused = f"the Ray cluster at {address} requires its token"
     if "AuthToken" in f"{text} {error.__cause__}":
         return f"{refused}: set RAY_AUTH_TOKEN, or put it into ~/.ray/auth_token"
     or_token = f", or {refused}" if address.startswith(_CLIENT) else ""  # Ray Client does not say which
@@ -99,23 +99,23 @@ def _unreachable(address: str, error: Exception) -> str:
     )
 
 
-def check_room(workers: int, gpus: float) -> int:
+def check_capacity(workers: int, gpus: float) -> int:
     """The number of workers (0: as many as fit). A worker needs all its GPUs on one node."""
     import ray
 
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    rooms = [int(min(node.get("CPU", 0), node.get("GPU", 0) / gpus if gpus else math.inf)) for node in nodes]
-    count = workers or sum(rooms)
-    if count > sum(rooms) or not count:
+    capacities = [int(min(node.get("CPU", 0), node.get("GPU", 0) / gpus if gpus else math.inf)) for node in nodes]
+    count = workers or sum(capacities)
+    if count > sum(capacities) or not count:
         has = f"{sum(node.get('CPU', 0) for node in nodes):g} processors"
         has += f" and {sum(node.get('GPU', 0) for node in nodes):g} GPUs" if gpus else ""
         most = max((node.get("GPU", 0) for node in nodes), default=0)
         has += f", at most {most:g} on one node" if gpus and len(nodes) > 1 else ""
         each = f" with {gpus:g} GPUs each" if gpus else ""
         raise InputError(
-            f"{count or 'some'} workers{each} are asked for, but the cluster has {has}",
+            f"{count or 'some'} workers{each} requested, but the cluster has {has}",
             place="engine workers" + (", gpus_per_worker" if gpus else ""),
-            remedy="ask for fewer, or leave workers out" if sum(rooms) else "ask for fewer GPUs, or for none",
+            remedy="request fewer, or omit workers" if sum(capacities) else "request fewer GPUs, or none",
         )
     return count
 
@@ -131,9 +131,9 @@ def check_nodes(
         folders: dict[str, tuple[str | Path, str]] = {}
         if shared is not None:
             here = "set BAKEOFF_HOME to a folder that all nodes see"
-            there = "install what fsspec needs for it there, with the settings that it has here"
+            there = "install what fsspec needs for it there, with the same settings as here"
             folders[mark] = shared.address, there if shared.remote else here
-        for folder in vectors:  # they are only read: what is in them shows that they are the same
+        for folder in vectors:  # read-only, so identified by their contents
             for file in islice(folder.resolve().glob("*/*.json"), 1):
                 folders[str(file)] = folder, "give --vectors a folder that all nodes see under this path"
         asked = []
@@ -195,7 +195,7 @@ def _examiner(
                 unseen[mark] = f"{type(error).__name__}: {error}"
             else:
                 if not seen:
-                    unseen[mark] = "it is another one there"
+                    unseen[mark] = "a different folder there"
         return has, lacking, unseen
 
     return examine

@@ -30,7 +30,7 @@ from bakeoff.embedding.space import Space
 from bakeoff.embedding.vector_rows import BLOCK, VectorRows
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores
-from bakeoff.extensions.ray.cluster import check_nodes, check_room, connect
+from bakeoff.extensions.ray.cluster import check_capacity, check_nodes, connect
 from bakeoff.extensions.ray.faiss_shards import FaissShards, Fields, IndexShard, Waiting
 from bakeoff.extensions.ray.pool import EmbedPool, Keeper, LimitsActor, as_they_end, reason_of
 from bakeoff.extensions.ray.workers import (
@@ -74,9 +74,9 @@ class RayEngine(Local):
     def start(self, contenders: Sequence[System], shared: Path | None, vectors: Sequence[Path] = ()) -> None:
         """Connect and check every node before anything is paid for."""
         self._end = connect(self.entry.address, self.entry.workers)
-        seen = () if self._url else vectors  # with a URL, what is in other folders is searched here
+        seen = () if self._url else vectors  # with a URL, rows in other folders are searched here
         check_nodes(_needs(contenders), self._shared or (SharedFolder(str(shared)) if shared else None), seen)
-        self.workers = check_room(self.entry.workers, self.entry.gpus_per_worker)
+        self.workers = check_capacity(self.entry.workers, self.entry.gpus_per_worker)
 
     def embed(self, job: CorpusJob) -> VectorRows:
         """Workers fill the cache, then vectors are looked up as usual."""
@@ -89,7 +89,7 @@ class RayEngine(Local):
         if space is not None and self._shares(space.folder):
             assert self._shared is not None
             space.end_shard()
-            self._shared.send(space.folder)  # what was made here, and what an earlier run was killed before it sent
+            self._shared.send(space.folder)  # made here, or not yet sent by a killed run
         return rows
 
     def _shares(self, folder: Path) -> bool:
@@ -182,7 +182,7 @@ class RayEngine(Local):
             return super().nearest(queries, vectors, k)
         task, sent = ray.remote(num_cpus=1)(search_part), ray.put(rows)
         parts = [bounds[start : start + self.blocks + 1] for start in range(0, len(bounds) - 1, self.blocks)]
-        asked = range(0, len(queries), GROUPS * brute_force.QUERIES)  # whole groups: the products of a search here
+        asked = range(0, len(queries), GROUPS * brute_force.QUERIES)  # whole groups, as in a local search
         answers = []
         with steps("exact search on Ray: documents", len(asked) * len(vectors)) as advance:
             for start in asked:
@@ -263,7 +263,7 @@ class ActorShard(IndexShard):
         return lambda: _answer(answer)
 
     def close(self) -> None:
-        """Ends the process."""
+        """End the process."""
         import ray
 
         if self._actor is not None:
@@ -309,6 +309,6 @@ def _say_replaced(job: CorpusJob) -> None:
 
 def _book_usage(job: CorpusJob, done: Done) -> int:
     """Add a worker's usage to the contender's account."""
-    usage = dataclasses.replace(done.usage, asked=0, cached=0)  # texts are counted by who keeps them
+    usage = dataclasses.replace(done.usage, asked=0, cached=0)  # texts are counted where they are kept
     job.embedder.accounts[Role.DOCUMENT].add(usage)
     return done.texts

@@ -50,12 +50,12 @@ class LocalShard(IndexShard):
         self.store = store
 
     def fill(self, ids: Sequence[str], vectors: VectorRows, fields: Fields) -> Waiting:
-        """At once."""
+        """Run immediately."""
         nanoseconds = self.store.fill(ids, vectors, fields)
         return lambda: nanoseconds
 
     def ask(self, method: str, *arguments: Any, **options: Any) -> Waiting:
-        """At once."""
+        """Run immediately."""
         answer = getattr(self.store, method)(*arguments, **options)
         return lambda: answer
 
@@ -182,6 +182,6 @@ class FaissShards(Store):
         return SizeModel(one.per_document, one.fixed * len(self.shards), one.formula)
 
     def close(self) -> None:
-        """All of them."""
+        """Close all indexes."""
         for shard in self.shards:
             shard.close()

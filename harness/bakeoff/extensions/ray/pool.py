@@ -114,8 +114,8 @@ class EmbedPool:
             done, _ = ray.wait(list(waiting), num_returns=1, timeout=limit)
             if not done:
                 raise Unavailable(
-                    f"none of {len(self._workers)} workers had a place on the cluster within {PLACE_SECONDS:.0f} "
-                    "seconds: others may have its processors or GPUs"
+                    f"none of {len(self._workers)} workers was scheduled on the cluster within {PLACE_SECONDS:.0f} "
+                    "seconds; its processors or GPUs may be busy"
                 )
             worker, ended = waiting.pop(done[0])
             try:
@@ -157,8 +157,8 @@ class EmbedPool:
             if batch.lost >= TRIES:
                 first = batch.texts[0] if len(batch.texts[0]) <= _SHOWN else batch.texts[0][:_SHOWN] + "…"
                 raise EmbeddingFailed(
-                    f"{batch.lost} workers ended while they had the same batch of {len(batch.texts)} texts, "
-                    f"of which the first is {first!r}: {reason_of(error)}"
+                    f"{batch.lost} workers died on the same batch of {len(batch.texts)} texts, "
+                    f"the first being {first!r}: {reason_of(error)}"
                 ) from error
         return worker.has
 

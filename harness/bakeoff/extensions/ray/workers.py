@@ -130,7 +130,7 @@ class WorkerJob:
     contender: EmbeddingRow
     folder: Path  # base of the line-up's relative paths
     vectors: Path | None  # the space's folder if all workers see it; None: return the vectors
-    known: Known  # what the driver has read of it; a worker reads only newer files
+    known: Known  # files that the driver has read; a worker reads only newer ones
     dimensions: int | None  # of its vectors, if there are any
     identity: Mapping[str, Any]
     policy: RetryPolicy

@@ -43,7 +43,7 @@ class CrossEncoder(Reranker):
     ) -> None:
         if not model:
             raise InputError(
-                "cross_encoder wants a folder or a name on the hub",
+                "cross_encoder needs a folder or a name on the hub",
                 place="model",
                 remedy='model = "cross-encoder/ms-marco-MiniLM-L6-v2"',
             )

@@ -68,7 +68,7 @@ class HostedReranker(Connection, Reranker):
             tokens = self._call(sdk, query, list(documents))
             results = expected.require().rows
             if len(results) != len(documents):
-                raise RefusedAnswer(f"an answer of {len(results)} results for {len(documents)} documents")
+                raise RefusedAnswer(f"{len(results)} results for {len(documents)} documents")
             scores = in_order([result.relevance_score for result in results], [result.index for result in results])
             return Reranked(scores, read_count(tokens))
 

@@ -1,4 +1,4 @@
-"""Clients that search at the same time: each waiting for its answer, or all serving requests that fall due."""
+"""Concurrent clients: closed loops, where each waits for its answer, and open loops at a fixed rate."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import numpy as np
 from bakeoff.core import clock
 from bakeoff.core.figures import Percentiles
 
-LATE_NS = 1_000_000  # begun more than a millisecond after its time
-DROP_AFTER = 1.0  # seconds behind its time at which a request is given up
-BITS = 10  # leading bits of a time that are kept: it is off by 0.1% at most
+LATE_NS = 1_000_000  # a request that starts later than this after it is due is late
+DROP_AFTER = 1.0  # seconds after it is due
+BITS = 10  # leading bits of a time to keep: an error of at most 0.1%
 
-Histogram = Mapping[int, int]  # how often each time was seen, by nanoseconds
+Histogram = Mapping[int, int]  # nanoseconds → how often
 
 
 @dataclass(slots=True)
 class ClientSamples:
-    """What one client saw. `times` has at most 512 entries per doubling, however long it asks."""
+    """The measurements of one client. `times` has at most 512 entries per doubling, however long it runs."""
 
     times: Counter[int] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
@@ -56,16 +56,16 @@ def percentiles_of(times: Histogram) -> Percentiles:
     return Percentiles(n, **found)
 
 
-Search = Callable[[int], None]  # the number of the request
+Search = Callable[[int], None]  # takes the number of the request
 
 
 def run_closed_loop(search: Search, clients: int, seconds: float) -> tuple[list[ClientSamples], float]:
-    """Each client asks again as soon as it has its answer. Returns what they saw and how long it took."""
+    """Each client sends its next request once it has an answer. Returns measurements and seconds."""
     return run_closed_loop_during(search, clients, lambda: time.sleep(seconds))
 
 
 def run_closed_loop_during(search: Search, clients: int, work: Callable[[], None]) -> tuple[list[ClientSamples], float]:
-    """The same for as long as `work` takes, in this thread."""
+    """The same while `work` runs in this thread."""
     end = threading.Event()
 
     def client(number: int, answers: ClientSamples) -> None:
@@ -87,7 +87,7 @@ def run_closed_loop_during(search: Search, clients: int, work: Callable[[], None
 def run_open_loop(
     search: Search, rate: float, clients: int, seconds: float, *, seed: int = 42, drop_after: float = DROP_AFTER
 ) -> tuple[list[ClientSamples], float]:
-    """Requests fall due at random times of the given rate; time counts from then, also when all clients are busy."""
+    """Requests are due at random times at this rate. Latency counts from then, even if all clients are busy."""
     requests, taking = enumerate(_due_times(rate, seconds, seed)), threading.Lock()
     begin = clock.now() + 50_000_000
 

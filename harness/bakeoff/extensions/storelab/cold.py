@@ -82,7 +82,7 @@ def _fill(name: str, options: dict[str, Any], saved: Path, folder: Path) -> tupl
     store = STORES.create(name, dimensions=sample.dimensions, folder=folder, **options)
     if not store.capabilities.persistent:
         store.discard()
-        raise Unavailable("keeps nothing after it is closed: there is nothing to open again")
+        raise Unavailable("is not persistent, so it can't be opened again")
     store.add(sample.ids, np.array(sample.documents))
     store.build()
     store.persist()
@@ -100,7 +100,7 @@ def open_again(name: str, options: dict[str, Any], folder: Path, query: Vectors,
     store, open_ns = time_call(lambda: STORES.create(name, dimensions=len(query), folder=folder, **options))
     hits, first_ns = time_call(lambda: store.search(query, k))
     if not len(hits.ids):
-        raise Unavailable("answers nothing after it was opened again")
+        raise Unavailable("returns nothing after it was opened again")
     later = [time_call(lambda: store.search(query, k))[1] for _ in range(LATER)]
     store.close()
     return Opened(open_ms=open_ns / 1e6, first_ms=first_ns / 1e6, later_ms=float(np.median(later)) / 1e6)

@@ -103,7 +103,7 @@ def load_endpoint(
         cost = "no price is known" if expected.usd is None else f"about ${expected.usd:.4f}"
         echo(
             f"{len(settings)} settings, {expected.requests:,} requests, about {expected.tokens:,.0f} tokens: "
-            f"{'runs here, for free' if provider.local else cost}",
+            f"{'local, free' if provider.local else cost}",
             err=True,
         )
         if max_cost is not None and expected.usd is None and not provider.local:
@@ -123,7 +123,7 @@ def load_endpoint(
     finally:
         provider.close()
     if not any(level.requests for level in measured.levels):
-        raise StoreError(f"no request was answered, so nothing was written\n  {words_of(measured.facts[-1])}")
+        raise StoreError(f"no request was answered; nothing was written\n  {words_of(measured.facts[-1])}")
     write_sheet(out, "provider", measured, provider_sheet(measured))
 
 
@@ -192,7 +192,7 @@ def sweep(
     swept = sweep_stores(sample, grids, k=k, rounds=rounds, target=target, progress=Bars())
     if not swept.points:
         reasons = "".join(f"\n  {label}: {reason}" for label, reason in swept.not_run.items())
-        raise StoreError(f"no setting could be measured, so nothing was written{reasons}")
+        raise StoreError(f"no setting could be measured; nothing was written{reasons}")
     write_sheet(out, "sweep", swept, sweep_sheet(swept), sweep_charts(swept), store_colours(swept))
 
 

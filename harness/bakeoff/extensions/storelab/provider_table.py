@@ -45,10 +45,10 @@ def provider_sheet(load: ProviderLoad) -> Sheet:
         sentences=[*map(words, load.facts), *timing_doubts(load.machine)],
         tables=[SheetTable(heads, rows, range(10), keys=3), SheetTable(corpus_heads, corpus, range(1, 6))],
         remarks=[
-            "Times are those of answered requests alone; throughput counts waits and requests that were sent again.",
-            "The second table extends the fastest setting in proportion: nothing of that size was sent.",
+            "Latency covers answered requests only; throughput includes waits and retries.",
+            "The second table scales the fastest setting up in proportion; it was not measured.",
             f"Cost of this test: {spent}.",
-            *(["The model runs on this machine: requests at the same time share its cores."] if load.local else []),
+            *(["The model runs on this machine, so concurrent requests share its cores."] if load.local else []),
             machine_line(load.machine),
         ],
     )

@@ -74,9 +74,10 @@ def sweep_sheet(sweep: Sweep) -> Sheet:
         sentences=[*map(words, sweep_facts(sweep.points, sweep.target, sweep.k)), *timing_doubts(sweep.machine)],
         tables=[SheetTable(heads, rows, range(2, 7), keys=2)],
         remarks=[
-            f"{YES} on the front: nothing else has as much recall for less time (fastest) or fewer bytes (smallest).",
-            f"{beaten} settings are dominated and not shown; {sweep.pruned} were not tried, since a cheaper setting of "
-            "the same index had missed nothing.",
+            f"{YES} on the Pareto front: no other setting has as much recall in less time (fastest) or fewer bytes "
+            "(smallest).",
+            f"{beaten} settings are dominated and not shown; {sweep.pruned} were skipped, since a cheaper setting of "
+            "the same index already had perfect recall.",
             *(f"not run: {label}: {reason}" for label, reason in sweep.not_run.items()),
             *map(text_of, sweep.warnings),
             machine_line(sweep.machine),
@@ -112,10 +113,10 @@ def loadtest_sheet(load: LoadTest) -> Sheet:
         sentences=[*map(words, load_facts(load.levels)), *timing_doubts(load.machine)],
         tables=[SheetTable(heads, rows, range(1, 12), keys=3)],
         remarks=[
-            "Closed: each client asks again when it has its answer. Open: requests fall due at random times of the "
-            "rate, and time counts from then.",
-            "The times of a closed loop are of the store's search alone; answered/s is over all seconds, also those in "
-            "which the client, or another program, had the processor.",
+            "Closed: each client sends its next request after an answer. Open: requests are due at random times, at "
+            "this rate, and latency counts from then.",
+            "Latency in a closed loop is that of the search alone; answered/s is over the whole time, including the "
+            "client's own work.",
             *map(text_of, load.warnings),
             machine_line(load.machine),
         ],
@@ -174,8 +175,8 @@ def footprint_sheet(footprints: Footprints) -> Sheet:
             SheetTable(projected_heads, projected_rows, range(1, 6), keys=2),
         ],
         remarks=[
-            "Memory is what this process grew by; server is all of a server's processes. The second table extends the "
-            f"line through both sizes, with n documents of d = {footprints.dimensions} dimensions: an estimate.",
+            "Memory is the growth of this process; server is all processes of a server. The second table is an "
+            f"estimate: the line through both sizes, for n documents of d = {footprints.dimensions} dimensions.",
             *(
                 f"not run: {footprint.label}: {footprint.not_run}"
                 for footprint in footprints.stores
@@ -261,14 +262,14 @@ def conditions_sheet(measured: Conditions) -> Sheet:
     if measured.filters:
         tables.append(_filters_table(measured.filters, measured.k))
         remarks.append(
-            "Which documents pass is drawn, whatever their vectors. Full: answers given of those that could be (k, or "
-            "all that pass). Recall against exact search over what passes."
+            "Which documents pass is random. Full: results returned, as a share of those possible (k, or all that "
+            "pass). Recall is against exact search over the documents that pass."
         )
     if measured.cold:
         tables.append(_cold_table(measured.cold))
         remarks.append(
             f"Medians of {TIMES} new processes without their imports; later: the median of {LATER} further answers. "
-            "Cold: after the files were dropped from memory; warm: again, with the files as the last process left them."
+            "Cold: after the files were dropped from memory; warm: with the files as the last process left them."
         )
         remarks += [f"{line.label}: {text_of(line.dropped)}" for line in measured.cold if line.dropped]
     failed = [
@@ -321,18 +322,18 @@ def _writes_sentence(line: Writes) -> str:
 
 def _writes_remarks(measured: Conditions) -> list[str]:
     first = measured.writes[0]
-    clients = "1 client asks" if measured.clients == 1 else f"{measured.clients} clients ask"
+    clients = "1 client searches" if measured.clients == 1 else f"{measured.clients} clients search"
     remarks = [
-        f"{first.share:g} % of the documents are inserted, as many deleted and as many given another vector, while "
-        f"{clients}. Recall against exact search over what is there, at {CHECKS} moments between writes; stale: "
-        "answers that name a deleted document."
+        f"{first.share:g} % of the documents each are inserted, deleted and updated while "
+        f"{clients}. Recall is against exact search over the current documents, at {CHECKS} moments between writes; "
+        "stale: results that were already deleted."
     ]
     if waiting := [line.label for line in measured.writes if line.waits and line.phases]:
         remarks.append(
-            f"{', '.join(waiting)}: can't be searched during a write, so searches wait for it, and that time counts."
+            f"{', '.join(waiting)}: can't be searched during a write, so latency includes waiting for writes."
         )
     if masked := [line.label for line in measured.writes if not line.in_place and line.phases]:
-        remarks.append(f"{', '.join(masked)}: what was deleted or replaced stays in the index, masked.")
+        remarks.append(f"{', '.join(masked)}: deleted and replaced documents stay in the index, masked.")
     return remarks
 
 

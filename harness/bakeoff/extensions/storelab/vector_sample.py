@@ -99,7 +99,7 @@ def from_files(vectors: Path, queries: Path | None) -> VectorSample:
         return VectorSample(vectors.name, documents, asked)
     held = min(HELD_OUT, len(documents) // 10)
     if not held:
-        raise InputError("has too few rows to keep some back as queries", file=vectors, remedy="give --queries")
+        raise InputError("has too few rows to hold out queries", file=vectors, remedy="give --queries")
     return VectorSample(vectors.name, documents[:-held], documents[-held:])
 
 

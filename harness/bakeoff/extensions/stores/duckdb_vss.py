@@ -21,7 +21,7 @@ class DuckdbVss(Store):
     """The index serves unfiltered searches. With a filter, DuckDB scans the documents that pass.
 
     Under a filter or after deletes, its index would silently return too few results. Searches wait for each
-    other, because two at once corrupt memory (1.5.5). Build it again after writes: it loses answers until then.
+    other, because two at once corrupt memory (1.5.5). Rebuild it after writes; until then it misses results.
     """
 
     name = "duckdb_vss"

@@ -168,7 +168,7 @@ class LanceDB(HybridStore):
 
     def _search(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
         """If the index returns fewer than k, repeat the search without it."""
-        ef = max(self.ef, k * max(self.refine_factor, 1))  # it refuses a shorter list than it is asked for
+        ef = max(self.ef, k * max(self.refine_factor, 1))  # LanceDB refuses a shorter candidate list
         search = self._query(vector, k, filters).nprobes(self.nprobes).ef(ef)
         if self.refine_factor and not self._bits:
             search = search.refine_factor(self.refine_factor)
@@ -198,7 +198,7 @@ class LanceDB(HybridStore):
         if not self._bits:
             refine = max(self.refine_factor, 1)
             query = query.nprobes(self.nprobes).ef(max(self.ef, max(k, POOL) * refine)).refine_factor(refine)
-        rows = query.to_arrow()  # all columns: it complains of every selection
+        rows = query.to_arrow()  # all columns, since LanceDB warns about any selection
         return Hits(rows["id"].to_pylist()[:k], rows["_relevance_score"].to_pylist()[:k])
 
     def _query(self, vector: Vectors, k: int, filters: Sequence[Condition]) -> Any:

@@ -29,7 +29,7 @@ from bakeoff.search.variants import Precision
 URL = "MILVUS_URL"
 STEP = 500
 MOST = 16_384  # Milvus's largest k
-LOCAL = ("FLAT",)  # milvus-lite takes IVF_FLAT too, and compares with everything all the same
+LOCAL = ("FLAT",)  # milvus-lite accepts IVF_FLAT too, but scans everything
 SERVED = ("FLAT", "IVF_FLAT", "IVF_SQ8", "HNSW")
 TEXT, FIELDS = 65_535, 256  # the longest text, and the most conditions, of a document
 
@@ -73,8 +73,8 @@ class Milvus(HybridStore):
         self.index, self.m, self.ef_construction, self.lists = index, m, ef_construction, lists
         self.ef, self.nprobe, self._texts = ef, nprobe, search == "hybrid"
         self._filled = self._closed = False
-        logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it logs what it raises
-        warnings.filterwarnings("ignore", "pkg_resources is deprecated", module="milvus_lite")  # its own affair
+        logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # pymilvus logs the errors that it raises
+        warnings.filterwarnings("ignore", "pkg_resources is deprecated", module="milvus_lite")
         import pymilvus
 
         self._milvus: Any = pymilvus
@@ -283,7 +283,7 @@ class Milvus(HybridStore):
 
 @contextmanager
 def _logs_in(folder: Path) -> Iterator[None]:
-    """milvus-lite's engine writes its log to /tmp and never removes it: here, and no more than why it failed."""
+    """Log only fatal errors, and into the folder: milvus-lite would leave its logs in /tmp."""
     wanted = {"GLOG_log_dir": str(folder), "GLOG_minloglevel": "3"}
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)

@@ -128,7 +128,7 @@ class Words:
 
     @property
     def index(self) -> str:
-        """As SQL."""
+        """The index on the words, as SQL."""
         column = "bm25 (body) with (text_config = 'english')" if self.kind == "bm25" else "gin (words)"
         return f"create index if not exists {self.table}_words on {self.table} using {column}"
 
@@ -180,7 +180,7 @@ class PgVector(HybridStore):
     """Iterative scans are on, since a selective filter would otherwise silently return too few results.
 
     `index` is "hnsw", "ivfflat", "diskann" (by vectorscale) or "none" (exact), `type` that of the column: "vector",
-    "halfvec" or "bit". The address is `url` or PGVECTOR_URL; with neither, a server of the folder's own is started.
+    "halfvec" or "bit". The address is `url` or PGVECTOR_URL; with neither, a server is started in the folder.
     """
 
     name = "pgvector"
@@ -273,7 +273,7 @@ class PgVector(HybridStore):
         import warnings
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it remarks on where it puts its lock
+            warnings.simplefilter("ignore")  # about the place of its lock
             wheel = importlib.import_module(EXTENDED if len(self._extensions) > 1 else PLAIN)
             self._server = wheel.get_server(self.folder / "postgres", cleanup_mode="stop")
         return str(self._server.get_uri())
@@ -401,7 +401,7 @@ class PgVector(HybridStore):
         distance, value = self._column.distance, self._column.value(vector)
         passing, values = _filter_sql(filters)
         where = f" where {passing}" if passing else ""
-        # DiskANN's order is that of its codes: under a filter more are taken, and the k nearest of them kept.
+        # DiskANN orders by its codes, so under a filter more are fetched and the k nearest kept.
         fetched = max(k, self.ef_search) if self.index == "diskann" and filters else k
         rows: list[tuple[str, float]] = self._connection.execute(
             f"select id, {distance} as distance from {self._table}{where} order by {distance} limit {int(fetched)}",
@@ -547,7 +547,7 @@ class ExistingPgVector(ExistingIndex):
         return {self._document(row[0]) for row in rows}
 
     def close(self) -> None:
-        """The connection."""
+        """Close the connection."""
         self._connection.close()
 
     def _text(self, query: str) -> Any:

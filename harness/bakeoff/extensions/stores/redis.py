@@ -21,14 +21,14 @@ from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, Url
 
 URL = "REDIS_URL"
 STEP = 1000  # documents in one request
-PATIENCE = 60_000  # milliseconds: Redis breaks off after half a second by default, and answers what it has
+PATIENCE = 60_000  # milliseconds: by default Redis stops after half a second with partial results
 
 
 class Redis(Store):
     """Needs a server with the search module. Under a filter Redis scans the documents that pass.
 
     Keys and conditions are encoded as letters and digits, since punctuation has a meaning in filters.
-    A search may take a minute; by default Redis stops after half a second and answers what it has.
+    A search may take a minute; by default Redis stops after half a second with partial results.
     """
 
     name = "redis"

@@ -258,7 +258,7 @@ class ExistingSqliteVec(ExistingIndex):
             yield [self._document(row[1]) for row in rows], vectors
 
     def close(self) -> None:
-        """The connection."""
+        """Close the connection."""
         self._connection.close()
 
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
@@ -276,5 +276,5 @@ class ExistingSqliteVec(ExistingIndex):
 
 def _quote(name: str) -> str:
     if '"' in name:
-        raise InputError(f"{name!r} is no name of a table or column")
+        raise InputError(f"{name!r} is not the name of a table or column")
     return f'"{name}"'

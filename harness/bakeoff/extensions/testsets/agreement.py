@@ -270,7 +270,7 @@ class Adjudication:
         pair = (query, document)
         given = {name: grades[pair] for name, grades in self._given.items() if pair in grades}
         if not given:
-            raise InputError(f"nobody has graded {query}, {document}", remedy="grade it first with `bakeoff annotate`")
+            raise InputError(f"no one has graded {query}, {document}", remedy="grade it first with `bakeoff annotate`")
         return AdjudicatedPair(query_id=query, document_id=document, grades=given, grade=grade, why=why)
 
     def decide_from(self, path: Path) -> int:

@@ -1,4 +1,4 @@
-"""Grading by people: a page on this machine, blind to contenders and other annotators, every grade saved at once."""
+"""Manual grading on a local page, blind to contenders and other annotators. Every grade is saved at once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from bakeoff.report.frame import MARKS, environment, style
 
 
 class GivenGrade(msgspec.Struct, forbid_unknown_fields=True):
-    """What the page sends: the pair by its name, so that a page left open can't grade another."""
+    """A grade from the page. It names its pair, so that a stale page can't grade another one."""
 
     query: str
     document: str
@@ -40,7 +40,7 @@ class GivenGrade(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class GradingSession:
-    """One annotator's pairs, in an order of their own, and what they gave so far."""
+    """One annotator's pairs, in the annotator's own shuffled order, and the grades so far."""
 
     def __init__(self, folder: TaskFolder, who: str, pairs: Sequence[QueryDocument]) -> None:
         self.folder, self.path = folder, folder.file_of(who)
@@ -53,21 +53,21 @@ class GradingSession:
         self._lock = threading.Lock()
 
     def grade_of(self, pair: QueryDocument) -> int | None:
-        """What this annotator gave, if anything."""
+        """This annotator's grade, if any."""
         return self.annotation.grades.get(pair[0], {}).get(pair[1])
 
     @property
     def done(self) -> int:
-        """How many of the pairs have a grade."""
+        """Number of graded pairs."""
         return sum(self.grade_of(pair) is not None for pair in self.pairs)
 
     def next_open(self, after: int = -1) -> int | None:
-        """The next ungraded pair after this one, from the start again behind the last."""
+        """The next ungraded pair after this one, wrapping around."""
         places = [*range(after + 1, len(self.pairs)), *range(min(after + 1, len(self.pairs)))]
         return next((at for at in places if self.grade_of(self.pairs[at]) is None), None)
 
     def describe_pair(self, at: int | None) -> dict[str, Any]:
-        """One pair as the page shows it: nothing about who found it, or what others gave."""
+        """One pair for the page, without its contenders and without others' grades."""
         with self._lock:
             if at is None:
                 at = self.next_open()
@@ -94,7 +94,7 @@ class GradingSession:
             }
 
     def give(self, given: GivenGrade) -> dict[str, Any]:
-        """Keeps a grade, a note or both; they are on disk when this returns."""
+        """Save a grade, a note or both to disk."""
         pair = (given.query, given.document)
         if pair not in self.pairs:
             raise InputError(f"the task has no pair {given.query}, {given.document} to grade")
@@ -108,19 +108,19 @@ class GradingSession:
             said = {**notes.get(pair[0], {}), pair[1]: given.note.strip()}
             notes[pair[0]] = {document: note for document, note in said.items() if note}
             changed = msgspec.structs.replace(kept, grades=grades, notes={q: said for q, said in notes.items() if said})
-            write_json(self.path, changed)  # what can't be written is not kept, and not counted
+            write_json(self.path, changed)  # a failed write changes nothing
             self.annotation = changed
             return {"done": self.done, "next": self.next_open(self.pairs.index(pair))}
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Two pages for one annotator would write over each other: the second is refused."""
+        """Lock the annotator's file, since two pages would overwrite each other."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         mark = self.path.with_name(f".{self.path.stem}.lock")
         with mark.open("w") as file:
-            if try_lock(file.fileno()) is False:  # where there are no such locks, nobody can tell
+            if try_lock(file.fileno()) is False:  # None: no locks on this system
                 raise InputError(
-                    f"{self.who} is grading already", file=self.path, remedy="close that one, or choose another --who"
+                    f"{self.who} is already grading", file=self.path, remedy="close that page, or choose another --who"
                 )
             try:
                 yield
@@ -129,19 +129,19 @@ class GradingSession:
 
 
 def _where(document: Document) -> str:
-    """The address or the path of a document; its id where it says neither."""
+    """The document's URL or path, otherwise its id."""
     known = (document.metadata.get(key) for key in ("url", "path", "source"))
     return next((place for place in known if isinstance(place, str) and place), document.id)
 
 
 def to_html(markdown: str) -> str:
-    """Everything is escaped first: guidelines are text, never markup of their own."""
+    """Convert guidelines to HTML. Everything is escaped first, so they can't add markup."""
     blocks = re.split(r"\n\s*\n", markdown.strip())
     return "\n".join(_block(block.strip("\n")) for block in blocks if block.strip())
 
 
 def _block(block: str) -> str:
-    """A block's lines by what they are; a line that continues an item belongs to it."""
+    """Render a block's lines by kind. A continuation line belongs to its item."""
     parts: list[tuple[str, str]] = []
     for line in block.splitlines():
         kind = _kind(line)
@@ -187,15 +187,15 @@ def _inline(text: str) -> str:
 
 _HERE = Path(__file__).parent
 _SCRIPT = _HERE / "static" / "annotate.js"
-MOST_BYTES = 100_000  # of one request: a grade and a note
+MOST_BYTES = 100_000  # of a request
 
 
 class Server:
-    """The page on 127.0.0.1, behind a token in its address."""
+    """Serves the page on 127.0.0.1, protected by a token in its URL."""
 
     def __init__(self, session: GradingSession, port: int = 0) -> None:
         self.session, self.token = session, secrets.token_urlsafe(16)
-        self._guidelines = session.folder.guidelines  # what can't be read is said before the page is up
+        self._guidelines = session.folder.guidelines  # fails before the page is served
         handler = type("Handler", (_AnnotationHandler,), {"server_of_page": self})
         try:
             self._http = LocalServer(("127.0.0.1", port), handler)
@@ -205,28 +205,28 @@ class Server:
 
     @property
     def port(self) -> int:
-        """The port that it listens on."""
+        """The port it listens on."""
         return int(self._http.server_address[1])
 
     @property
     def address(self) -> str:
-        """What to open in a browser."""
+        """The page's URL, with the token."""
         return f"http://127.0.0.1:{self.port}/{self.token}/"
 
     def serve(self) -> None:
-        """Until it is stopped."""
+        """Serve until stopped."""
         self._http.serve_forever(poll_interval=0.1)
 
     def stop(self) -> None:
-        """Ends `serve`, from another thread."""
+        """End `serve` from another thread."""
         self._http.shutdown()
 
     def close(self) -> None:
-        """Gives the port back."""
+        """Release the port."""
         self._http.server_close()
 
     def page(self, nonce: str) -> str:
-        """The page with the task's scale and guidelines in it."""
+        """The page, with the task's scale and guidelines."""
         folder = self.session.folder
         return environment(_HERE).get_template("annotate.html").render(
             nonce=nonce,
@@ -240,7 +240,7 @@ class Server:
 
 
 def _step(grade: int, name: str) -> dict[str, Any]:
-    """A grade as its button shows it; our definition only where the task uses our name."""
+    """A grade for its button. Our definition is shown only if the task uses our name for it."""
     return {"grade": grade, "name": name, "words": definition(grade, name).removeprefix(name).removeprefix(": ")}
 
 
@@ -250,7 +250,7 @@ class _AnnotationHandler(LocalHandler):
     server_version, sys_version = "bakeoff", ""
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Quiet: addresses hold the token."""
+        """Log nothing, since URLs hold the token."""
 
     def do_GET(self) -> None:
         route = self._route()
@@ -271,9 +271,9 @@ class _AnnotationHandler(LocalHandler):
             return
         length = self.headers.get("Content-Length", "")
         if not length:
-            self._refuse(400, "the length of a grade is a number")
+            self._refuse(400, "Content-Length must be a number")
         elif len(length) > 9 or int(length) > MOST_BYTES:
-            self._refuse(413, "that is too much for a grade")
+            self._refuse(413, "the request is too large for a grade")
         elif route != "grade" or self.headers.get_content_type() != "application/json":
             self._refuse(404, "only JSON grades are accepted here")
         else:
@@ -281,15 +281,15 @@ class _AnnotationHandler(LocalHandler):
             self._answer(lambda: self.server_of_page.session.give(msgspec.json.decode(body, type=GivenGrade)))
 
     def _route(self) -> str | None:
-        """What is asked for behind the token; a request under another host's name comes from a foreign page."""
+        """The path after the token. A request with another Host comes from a foreign page and is refused."""
         host = (self.headers.get("Host") or "").partition(":")[0]
         token, _, rest = urlsplit(self.path).path.lstrip("/").partition("/")
         if host not in ("127.0.0.1", "localhost"):
-            self._refuse(403, "only this machine may ask")
+            self._refuse(403, "only this machine may send requests")
         elif not right_length(self.headers):
-            self._refuse(400, "the length of a request is a number")
+            self._refuse(400, "Content-Length must be a number")
         elif not hmac.compare_digest(token.encode(), self.server_of_page.token.encode()):
-            self._refuse(403, "this address is not, or no longer, valid: open the one that `bakeoff annotate` printed")
+            self._refuse(403, "this address is no longer valid; open the one that `bakeoff annotate` printed")
         else:
             return rest
         return None
@@ -303,7 +303,7 @@ class _AnnotationHandler(LocalHandler):
             self._send(200, body, "application/json")
 
     def _refuse(self, status: int, why: str) -> None:
-        self.close_connection = True  # a body that was not read must not be taken for the next request
+        self.close_connection = True  # an unread body must not be parsed as the next request
         self._send(status, msgspec.json.encode({"error": why}), "application/json")
 
     def _send(self, status: int, body: bytes, kind: str, nonce: str = "") -> None:

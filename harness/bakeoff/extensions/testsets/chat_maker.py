@@ -13,7 +13,7 @@ from bakeoff.extensions.testsets.generate import GenerationRequest, Maker, Query
 from bakeoff.tasks.formats.native import Article
 
 SHOWN = 3  # documents per prompt
-ROUNDS = 4  # prompts per prompt needed if no query were dropped
+ROUNDS = 4  # at most this many times the prompts needed if no query is dropped
 LONGEST = 1500  # characters of a document in a prompt
 
 

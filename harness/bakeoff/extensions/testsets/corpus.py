@@ -40,7 +40,7 @@ class Options:
     table: str | None = None
     api: str | None = None
     whole: bool = False
-    chunking: DocumentChunking | None = None  # None: as the source says, or whole
+    chunking: DocumentChunking | None = None  # None: the source's own, or whole documents
     progress: Progress = silent
 
 
@@ -56,9 +56,9 @@ class SourceDocuments:
     missing: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     taken: str = ""
-    places: list[str] = field(default_factory=list)  # of each document, if its name does not tell
-    metadata: Mapping[str, Any] = field(default_factory=dict)  # of a file of articles
-    notes: list[Fact] = field(default_factory=list)  # about it
+    places: list[str] = field(default_factory=list)  # in the source, if the names do not tell
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # of an article file
+    notes: list[Fact] = field(default_factory=list)  # on an article file
 
 
 @dataclass(slots=True)
@@ -136,7 +136,7 @@ def _reader(source: Path, options: Options) -> Callable[[Path, Options], SourceD
     if suffix in source_tables.FILES:
         return _from_rows
     known = ", ".join([*source_tables.FILES, ".json", "SQLite", "a folder", "a list of titles with --api"])
-    raise InputError(f"is of no kind that can be imported ({suffix or 'no suffix'})", file=source, remedy=known)
+    raise InputError(f"can't be imported ({suffix or 'no suffix'})", file=source, remedy=known)
 
 
 def _from_folder(folder: Path, options: Options) -> SourceDocuments:
@@ -154,7 +154,7 @@ def _from_folder(folder: Path, options: Options) -> SourceDocuments:
             suffix = path.suffix.lower()
             try:
                 if suffix not in READERS:
-                    raise Unreadable(f"{suffix} is not read" if suffix else "its name has no ending")
+                    raise Unreadable(f"{suffix} is not supported" if suffix else "has no suffix")
                 title, text, fields = read_document(suffix, read_bytes(path))
             except Unreadable as error:
                 collected.skipped.append(f"{name}: {error}")

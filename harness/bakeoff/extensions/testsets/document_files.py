@@ -168,7 +168,7 @@ def read_html(content: bytes) -> Parts:
     if page is None:
         return "", "", {}
     if any("depth" in entry.message for entry in parser.error_log):
-        raise Unreadable("its elements are nested too deeply")
+        raise Unreadable("is nested too deeply")
     return _read_page(page)
 
 

@@ -190,7 +190,7 @@ def free_id(category: str, used: Collection[str]) -> str:
     return name
 
 
-KEYWORDS = "keywords"  # queries made of their source's words, so overlap is no objection
+KEYWORDS = "keywords"  # queries from their source's own words, so overlap is expected
 
 
 def without_places() -> dict[str, Category]:

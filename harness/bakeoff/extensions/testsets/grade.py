@@ -56,7 +56,7 @@ class Judge:
 
     @property
     def who(self) -> str:
-        """The model, and which of its answers."""
+        """The annotator's name: the model, and the number of its repeat."""
         model = self.asker.model.label
         return self.folder.file_of(model if self.repeat == 0 else f"{model}.r{self.repeat + 1}").stem
 
@@ -71,12 +71,12 @@ class Judge:
         }
 
     def open_pairs(self, pairs: Sequence[QueryDocument]) -> list[QueryDocument]:
-        """What this judge has not graded yet."""
+        """Pairs that this judge has not graded yet."""
         given = self._before().grades
         return [pair for pair in pairs if pair[1] not in given.get(pair[0], {})]
 
     def grade(self, pairs: Sequence[QueryDocument]) -> JudgeGrades:
-        """Grades what is open; what arrived is kept, whatever ends the work."""
+        """Grade the open pairs. Grades that arrived are kept, even after an error."""
         path, annotation, open_ = self.folder.file_of(self.who), self._before(), self.open_pairs(pairs)
         annotation.metadata |= {"annotator": self.who, "kind": "model", **self.asker.model.identity()}
         judged = JudgeGrades(self.who, annotation)
@@ -110,7 +110,7 @@ class Judge:
 
 
 def panel(folder: TaskFolder, askers: Sequence[Asker], repeats: int = 1, progress: Progress = silent) -> list[Judge]:
-    """Every model as often as it is to be asked."""
+    """One judge per model and repeat."""
     if repeats > 1 and any(asker.model.temperature == 0 for asker in askers):
         raise InputError(
             "repeats at temperature 0 give the same answer", place="--repeats",
@@ -120,23 +120,23 @@ def panel(folder: TaskFolder, askers: Sequence[Asker], repeats: int = 1, progres
 
 
 def estimates_of(judges: Sequence[Judge], pairs: Sequence[QueryDocument]) -> list[Usage]:
-    """What each judge would take for what it has not graded yet."""
+    """Each judge's expected usage for its open pairs."""
     return [judge.asker.estimate(judge.questions(judge.open_pairs(pairs))) for judge in judges]
 
 
 def check_answerable(judges: Sequence[Judge], estimates: Sequence[Usage], *, offline: bool) -> None:
-    """Before anything is written: every model that has to be asked can be, or answers are in the cache."""
+    """Fail before anything is written if a model is not ready, or offline without any cached answer."""
     wanted = [judge.asker for judge, estimate in zip(judges, estimates, strict=True) if estimate.requests]
     asked = {id(asker): asker for asker in wanted}
     if not offline:
         for asker in asked.values():
             asker.model.ready()
     elif asked and not any(estimate.cached for estimate in estimates):
-        raise Unavailable("--offline, and no answer to these questions is in the cache")
+        raise Unavailable("--offline, but the cache has no answer to these questions")
 
 
 def read_grade(scale: Mapping[int, str], text: str) -> _GradeAnswer:
-    """One grade of the scale; anything else is asked for again."""
+    """Read one grade of the scale; anything else is retried."""
     answer = read_object(text, _GradeAnswer)
     if answer.grade not in scale:
         raise Unusable(f"grade {answer.grade} is not {_choice(scale)}")
@@ -144,7 +144,7 @@ def read_grade(scale: Mapping[int, str], text: str) -> _GradeAnswer:
 
 
 def schema(scale: Mapping[int, str]) -> dict[str, Any]:
-    """The shape of an answer."""
+    """The JSON schema of an answer."""
     grade = {"type": "integer", "minimum": min(scale), "maximum": max(scale)}
     return {
         "type": "object",
@@ -154,7 +154,7 @@ def schema(scale: Mapping[int, str]) -> dict[str, Any]:
 
 
 def definition(grade: int, name: str) -> str:
-    """What a grade means: our definition where the task uses our name for it, otherwise its name alone."""
+    """The meaning of a grade: our definition if the task uses our name for it, else only the name."""
     ours = DEFINITIONS.get(grade, "")
     return ours if name == ours.partition(": ")[0] else name
 
@@ -165,7 +165,7 @@ def _choice(scale: Mapping[int, str]) -> str:
 
 
 def prompt(query: Query, document: Document, scale: Mapping[int, str] = GRADES) -> str:
-    """All that a judge gets: the query, the document and the scale. Not who found it, nor what others gave."""
+    """The judge's prompt: query, document and scale, without contenders or others' grades."""
     grades = "\n".join(f"{grade} = {definition(grade, scale[grade])}" for grade in sorted(scale, reverse=True))
     return (
         "You grade how well a document answers a search query. Grade what the document says or plainly implies.\n"
@@ -177,7 +177,7 @@ def prompt(query: Query, document: Document, scale: Mapping[int, str] = GRADES) 
 
 
 def grade_all(judges: Sequence[Judge], pairs: Sequence[QueryDocument], report: Callable[[JudgeGrades], None]) -> None:
-    """Every judge in turn, each reported as it ends; an error at the end if any pair has no grade."""
+    """Run the judges in turn and report each. Raise at the end if a pair got no grade."""
     failed = 0
     for judge in judges:
         judged = judge.grade(pairs)
@@ -185,5 +185,5 @@ def grade_all(judges: Sequence[Judge], pairs: Sequence[QueryDocument], report: C
         report(judged)
     if failed:
         raise BakeoffError(
-            f"{pluralise(failed, 'pair')} got no usable grade; the others are kept: run the same command again"
+            f"{pluralise(failed, 'pair')} got no usable grade; the others are kept. Run the same command again"
         )

@@ -34,7 +34,7 @@ def check_table(path: Path) -> None:
 
 
 def write_pairs(folder: TaskFolder, pairs: Sequence[QueryDocument], path: Path) -> None:
-    """Write one row per pair with an empty grade, without who found it or what others gave."""
+    """Write one row per pair with an empty grade, without contenders or others' grades."""
     table = io.StringIO(newline="")
     writer = csv.writer(table, quoting=csv.QUOTE_ALL)
     writer.writerow(HEADS)

@@ -1,4 +1,4 @@
-"""Which grade is worth the most: the ungraded pairs that could change the order of the contenders."""
+"""The ungraded pairs whose grade could most change the order of the contenders."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from bakeoff.tasks.ground_truth import GRADES
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An ungraded pair: how many contenders would change places, under which grade, and how much of a gap it closes.
+    """An ungraded pair, and the effect of its most influential grade.
 
-    `swaps` names the contenders that would change places; `closes` is the largest share of a gap that is closed, and
-    `gap` whose it is: the one behind, then the one ahead. `could_lead` names the contender that this pair, with
-    others, would put before the best.
+    `swaps` are the contenders that would change places. `closes` is the largest share of a gap that it closes, and
+    `gap` the contender behind and the one ahead. `could_lead` is the contender that this pair, with others, would put
+    first.
     """
 
     pair: QueryDocument
@@ -54,7 +54,7 @@ def next_pairs(
 ) -> list[Candidate]:
     """The n pairs whose grade would most change the order: first those that could change the winner, then by effect.
 
-    Only `queries` count, where some are named.
+    `queries` restricts the choice.
     """
     labels, queries = list(rankings), list(queries or [query.id for query in task.queries])
     scores = np.stack([_scores(rankings[label], task, queries, measure) for label in labels])
@@ -83,7 +83,7 @@ def next_pairs(
 def _possible_winners(
     task: Task, rankings: Rankings, labels: Sequence[str], means: Values, queries: Sequence[str], measure: Measure
 ) -> dict[QueryDocument, str]:
-    """The pairs that would together put a challenger before the best, for the one that needs fewest of them."""
+    """The pairs that together would put a challenger first, for the challenger that needs the fewest."""
     best = labels[int(np.argmax(means))]
     needed = {
         label: winner_changing_grades(rankings[best], rankings[label], task.judgments, queries, measure, task.rel)
@@ -103,7 +103,7 @@ def _scores(answers: Mapping[str, Ranking], task: Task, queries: Sequence[str], 
 
 
 def _find_unjudged(answers: Mapping[str, Ranking], judged: Mapping[str, int], depth: int) -> dict[str, dict[str, int]]:
-    """Ungraded documents that somebody found near the top, with the ranks they hold there."""
+    """Ungraded documents near the top of a ranking, with their rank by contender."""
     places: dict[str, dict[str, int]] = {}
     for label, ranking in answers.items():
         for rank, document in enumerate(ranking.found[:depth], start=1):
@@ -120,7 +120,7 @@ def _with_each_grade(
     measure: Measure,
     scale: Collection[int],
 ) -> dict[tuple[str, int], dict[str, float]]:
-    """Everyone's score on this query for each possible grade: each case is a row of one evaluation."""
+    """Each contender's score on this query under each possible grade, in one evaluation."""
     judged = task.judgments.get(query, {})
     cases = [(document, grade, label) for document in documents for grade in filter(None, scale) for label in answers]
     truths = [{**judged, document: grade} for document, grade, _ in cases]

@@ -150,7 +150,7 @@ def _fetch_part(
             break
         more = {key: str(value) for key, value in answer.more.items()}
     else:
-        raise CallFailed(f"{urlsplit(api).netloc}: the answer about {titles[0]!r} has no end")
+        raise CallFailed(f"{urlsplit(api).netloc}: the answer about {titles[0]!r} never ends")
     seen = {article.document_id for article in fetched.articles}
     for title in titles:
         name = title

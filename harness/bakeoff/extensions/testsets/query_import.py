@@ -114,7 +114,7 @@ def _of_file(path: Path, given: Mapping[str, str], imported: ImportedQueries) ->
     if Path(path.name.lower().removesuffix(".gz")).suffix != ".txt":
         return _of_table(path, given, imported)
     if given:
-        raise InputError("has no columns; each line is a query", file=path, place="--column", remedy="leave it out")
+        raise InputError("has no columns; each line is a query", file=path, place="--column", remedy="omit it")
     imported.taken = "text = the line"
     queries = []
     for number, line in read_lines(path):
@@ -165,7 +165,7 @@ def _filter(cell: Any, path: Path, place: str) -> dict[str, Any]:
     try:
         return parse_where(cell)
     except InputError as error:
-        remedy = f"{error.remedy}; a column that is no filter needs another name"
+        remedy = f"{error.remedy}; rename the column if it is not a filter"
         raise InputError(error.problem, file=path, place=place, remedy=remedy) from None
 
 
@@ -173,7 +173,7 @@ def _day(cell: Any, path: Path, place: str) -> str:
     try:
         return parse_day(cell, AS_OF)
     except InputError as error:
-        remedy = f"{error.remedy}; a column that holds no days needs another name"
+        remedy = f"{error.remedy}; rename the column if it holds no dates"
         raise InputError(error.problem, file=path, place=place, remedy=remedy) from None
 
 

@@ -175,7 +175,7 @@ class TemplateMaker(Maker):
         if not own and request.language not in TEMPLATES:
             raise InputError(
                 f"there are no templates in {request.language!r}", place="--language",
-                remedy=f"there are: {', '.join(TEMPLATES)}; write templates into the line-up, or use --maker llm",
+                remedy=f"available: {', '.join(TEMPLATES)}; write templates into the line-up, or use --maker llm",
             )  # fmt: skip
         templates = own or TEMPLATES[request.language].get(category, ())
         if not templates:
@@ -194,7 +194,7 @@ def _gaps(template: str) -> tuple[str, ...]:
     for name in names:
         if name not in GAPS:
             raise InputError(
-                f"template {template!r} has an unknown gap {{{name}}}", place="categories",
+                f"template {template!r} has an unknown placeholder {{{name}}}", place="categories",
                 remedy=f"known gaps: {', '.join(GAPS)}",
             )  # fmt: skip
     return names

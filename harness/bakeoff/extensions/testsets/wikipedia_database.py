@@ -84,7 +84,7 @@ def _article(path: Path, names: Mapping[str, str], row: Mapping[str, Any]) -> Ar
                 f"{names[name]} is {type(value).__name__}, not text", file=path, place=f"page {page_id!r:.40}"
             )
     if not isinstance(page_id, int | str):
-        raise InputError(f"{names['page_id']} is {page_id!r:.40}, neither a number nor a text", file=path)
+        raise InputError(f"{names['page_id']} is {page_id!r:.40}, neither a number nor text", file=path)
     return Article(
         document_id=page_id,
         title=title,

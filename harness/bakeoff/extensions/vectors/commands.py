@@ -100,9 +100,9 @@ def import_(
     settings = Settings(cache=vectors_folder(), offline=True, progress=Bars())
     with showing(settings.progress), texts_of(chosen, whose, Role(role), settings) as texts:
         done = import_vectors(texts, source, partial=partial, trust_ids=trust_ids)
-    echo(f"{done.written} {role} vectors of {whose.label} are new in the cache, {done.present} were there")
+    echo(f"{done.written} {role} vectors of {whose.label} added to the cache, {done.present} were cached already")
     if done.lacking:
-        echo(f"{done.lacking} texts have no vector in {file}: a run asks for them")
+        echo(f"{done.lacking} texts have no vector in {file}; a run will request them")
 
 
 def embed(
@@ -144,7 +144,7 @@ def embed(
     for one in chosen.per_task():
         for done in embed_shard(one, number, settings, queries=queries, saved=send):
             failed |= bool(done.failed)
-            said = done.failed or f"{done.texts} texts, {done.asked} of them asked for now"
+            said = done.failed or f"{done.texts} texts, {done.asked} requested now"
             echo(f"shard {number}, {', '.join(done.labels)}: {said}", err=bool(done.failed))
     if failed:
         raise typer.Exit(1)

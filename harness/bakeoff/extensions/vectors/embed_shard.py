@@ -94,7 +94,7 @@ def _embed_row(
     with adapter_work():
         embedder.fit(texts)
         if embedder.space(Role.DOCUMENT) is None:
-            raise Unavailable("nothing tells when its code changes, so no vector is kept: give it a revision")
+            raise Unavailable("its code may change unnoticed, so its vectors are not cached: give it a revision")
         card, at_once = embedder.provider.card, embedder.at_once
         fill = partial(_fill, embedder, shard=shard, settings=embeddings.settings, saved=saved)
         fill(lambda: corpus_batches(texts, card, at_once, BLOCK), len(texts), role=Role.DOCUMENT)

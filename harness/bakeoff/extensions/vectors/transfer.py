@@ -66,7 +66,7 @@ def one_embedding(lineup: Lineup, name: str | None) -> EmbeddingRow:
         return next(iter(distinct.values()))
     labels = ", ".join(contender.label for contender in embedding)
     if not distinct:
-        raise InputError("no contender of these has vectors", place="--contender", remedy="name one with a provider")
+        raise InputError("none of the contenders has vectors", place="--contender", remedy="name one with a provider")
     raise InputError(f"several contenders have vectors: {labels}", place="--contender", remedy="name one of them")
 
 
@@ -84,7 +84,7 @@ def texts_of(lineup: Lineup, contender: EmbeddingRow, role: Role, settings: Sett
         space = embedder.space(role)
         if space is None:
             raise InputError(
-                f"{contender.label}: nothing tells when its code changes, so no vector is kept",
+                f"{contender.label}: its code may change unnoticed, so its vectors are not cached",
                 place="--contender",
                 remedy="give it a revision",
             )
@@ -129,7 +129,7 @@ def import_vectors(
     contents, keys = file.contents(), texts.keys()
     _check_identity(contents, texts, file)
     chunk_of, lacking = _match(contents, texts, keys, file, partial=partial, trust_ids=trust_ids)
-    contents = replace(contents, keys=None)  # they are those of the texts
+    contents = replace(contents, keys=None)  # the space's own keys
     present = _check_vectors(texts, keys, chunk_of, file)
     texts.space.check_writable(len(contents.ids), contents.dimensions)
     written = 0
@@ -155,12 +155,12 @@ def _check_identity(contents: FileContents, texts: Texts, file: VectorFile) -> N
         raise file.wrong(
             f"its vectors were made with {differing} = {contents.identity.get(differing)!r}, "
             f"but {texts.contender.label} has {space.identity.get(differing)!r}",
-            remedy="name the contender and the role that they were made for",
+            remedy="name the contender and role they were made for",
         )
     if space.dimensions is not None and contents.dimensions != space.dimensions:
         raise file.wrong(
             f"its vectors have {contents.dimensions} dimensions, those of {texts.contender.label} {space.dimensions}",
-            remedy="name the contender that they were made for",
+            remedy="name the contender they were made for",
         )
     if not contents.dimensions:
         raise file.wrong("holds no vectors")
@@ -178,10 +178,10 @@ def _match(
         chunk_of[first + rows] = chunks
     if not partial and len(unknown := np.flatnonzero(chunk_of < 0)):
         raise file.wrong(
-            f"id {contents.ids[int(unknown[0])]!r} is none of the {len(texts.ids)} {texts.role.value} ids of the task"
-            + (f", and {len(unknown) - 1} others are not" if len(unknown) > 1 else ""),
+            f"id {contents.ids[int(unknown[0])]!r} is not among the {len(texts.ids)} {texts.role.value} ids of the task"
+            + (f", nor are {len(unknown) - 1} others" if len(unknown) > 1 else ""),
             int(unknown[0]),
-            "--partial takes those that are",
+            "--partial imports the others",
         )
     if not partial and len(chunk_of) < len(texts.ids):
         has = np.zeros(len(texts.ids), dtype=bool)
@@ -189,14 +189,14 @@ def _match(
         raise file.wrong(
             f"has no vector for {len(texts.ids) - len(chunk_of)} of {len(texts.ids)} {texts.role.value} ids, "
             f"such as {texts.ids[int(np.argmin(has))]!r}",
-            remedy="--partial takes those that it has",
+            remedy="--partial imports those it has",
         )
     if contents.keys is not None:
         _check_texts(contents, keys, chunk_of, file, partial=partial)
     elif not trust_ids:
         raise file.wrong(
-            "has neither texts nor their hashes, so nothing shows that its vectors are of these texts",
-            remedy="add a column text or text_hash; --trust-ids goes by the ids alone",
+            "has neither texts nor their hashes, so its vectors can't be matched to the texts",
+            remedy="add a column text or text_hash; --trust-ids matches by id alone",
         )
     return chunk_of, len(texts.ids) - int(np.count_nonzero(chunk_of >= 0))
 
@@ -204,7 +204,7 @@ def _match(
 def _repetition_error(ids: Sequence[str], file: VectorFile) -> InputError:
     seen: dict[str, int] = {}
     row, name = next((row, name) for row, name in enumerate(ids) if seen.setdefault(name, row) != row)
-    return file.wrong(f"id {name!r} is that of row {seen[name] + 1}, too", row, "keep one of them")
+    return file.wrong(f"id {name!r} is a duplicate of row {seen[name] + 1}", row, "keep one of them")
 
 
 def _check_texts(
@@ -219,10 +219,10 @@ def _check_texts(
     other = np.flatnonzero(differs)
     if len(other) and not partial:
         raise file.wrong(
-            f"the text of {contents.ids[int(other[0])]!r} is another one than the task's"
-            + (f", and so are {len(other) - 1} others" if len(other) > 1 else ""),
+            f"the text of {contents.ids[int(other[0])]!r} differs from the task's"
+            + (f", as do {len(other) - 1} others" if len(other) > 1 else ""),
             int(other[0]),
-            "--partial takes those that are the same",
+            "--partial imports the unchanged ones",
         )
     chunk_of[other] = -1
 
@@ -244,7 +244,7 @@ def _check_vectors(texts: Texts, keys: Keys, chunk_of: NDArray[np.int64], file: 
         present += len(rows)
         if len(rows) and (low := np.flatnonzero(_cosines(vectors[rows], space.take(places)) < SAME)).size:
             raise file.wrong(
-                f"the vector of {texts.ids[int(chunk_of[first + rows[low[0]]])]!r} is not like the one that is cached",
+                f"the vector of {texts.ids[int(chunk_of[first + rows[low[0]]])]!r} differs from the cached one",
                 first + int(rows[low[0]]),
                 "it is of another model or text; name the right contender",
             )

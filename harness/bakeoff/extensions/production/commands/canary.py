@@ -1,4 +1,4 @@
-"""`bakeoff canary`: has the model changed behind its name?"""
+"""`bakeoff canary`: detect a change of a provider's model."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def check(
 
     def run() -> Check:
         asked = _provider(known.head.provider, known.head.model, options)
-        most = 2 * calls  # an alarm is checked by asking again
+        most = 2 * calls  # an alarm is confirmed by a second attempt
         _announce(asked, [*(list(known.head.texts) * most), *_texts_of(watched, documents=False)], max_cost, "at most ")
         try:
             return compare(known, asked, calls=calls, task=watched)
@@ -153,5 +153,5 @@ def _announce(provider: Provider, texts: list[CanaryText], max_cost: float | Non
         raise InputError("the price is unknown", place="--max-cost", remedy="give it as --set price=0.02")
     if max_cost is not None and dollars is not None and dollars > max_cost:
         raise InputError(
-            f"this would cost about ${dollars:.4f}", place="--max-cost", remedy="allow more, or ask for less"
+            f"this would cost about ${dollars:.4f}", place="--max-cost", remedy="raise the limit, or lower --calls"
         )

@@ -126,11 +126,11 @@ def judge(
 def matrix(
     result: ResultArgument,
     sample: SampleOption = Path("queries.jsonl"),
-    measure: Annotated[str | None, typer.Option("-m", "--measure", help="Default: the one that decided.")] = None,
+    measure: Annotated[str | None, typer.Option("-m", "--measure", help="Default: the deciding measure.")] = None,
     as_json: JsonOption = False,
     metrics_file: MetricsOption = None,
 ) -> None:
-    """Print means per query asked, with intervals and tests."""
+    """Print traffic-weighted means, with intervals and tests."""
     from bakeoff.extensions.production.log_sample import build_matrix, read_sample
     from bakeoff.results.result import load
 

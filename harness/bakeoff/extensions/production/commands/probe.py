@@ -50,7 +50,9 @@ def probe(
     if sum(source is not None for source in (vectors, task, log)) > 1:
         raise InputError("--vectors, --task and --log exclude each other", remedy="give one of them")
     if (task or log) and not provider:
-        raise InputError("queries must be embedded", place="--provider", remedy="name the one that filled the index")
+        raise InputError(
+            "queries must be embedded", place="--provider", remedy="name the provider that filled the index"
+        )
     where = parse_settings(set_, "id=metadata.page_id")
 
     def check() -> Check:

@@ -126,7 +126,7 @@ def audit(
     models = [name for name, annotation in annotators.items() if annotation.kind == "model"]
     if judge not in models:
         person = " (that is a person)" if judge in annotators else ""
-        remedy = nearest(judge, models) if models else f"let one grade first: bakeoff grade {task} --judge llm"
+        remedy = nearest(judge, models) if models else f"grade with a model first: bakeoff grade {task} --judge llm"
         raise InputError(f"no judge model is called {judge!r}{person}", remedy=remedy)
     people = {name: annotation for name, annotation in annotators.items() if annotation.kind == "person"}
     human = settle(people, []).grades

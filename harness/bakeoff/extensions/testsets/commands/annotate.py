@@ -1,4 +1,4 @@
-"""`bakeoff annotate` and `bakeoff adjudicate`: grading by hand, and settling what annotators disagree on."""
+"""`bakeoff annotate` and `bakeoff adjudicate`: grade by hand, and resolve disagreements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bakeoff.extensions.testsets.annotations import QueryDocument
     from bakeoff.extensions.testsets.task_folder import TaskFolder
 
-Who = Annotated[str | None, typer.Option(help="Who is grading; default: your login.")]
+Who = Annotated[str | None, typer.Option(help="Name of the annotator; default: your login.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="The page's port; 0 takes a free one.")]
 OpenPage = Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")]
 
@@ -32,8 +32,8 @@ def annotate(task: TaskArgument, who: Who = None, port: Port = 0, open_page: Ope
     folder = TaskFolder.open(task)
     if folder.size > ALL_BELOW and not (folder.annotations / POOL).exists():
         raise InputError(
-            f"{folder.size} pairs are too many to grade them all", file=folder.path,
-            remedy=f"bakeoff grade {task} pools what the contenders of a line-up rank first",
+            f"{folder.size} pairs are too many to grade by hand", file=folder.path,
+            remedy=f"bakeoff grade {task} pools the contenders' top documents",
         )  # fmt: skip
     serve_page(folder, who, folder.pool(), port, open_page, again=True, whole=True)
 
@@ -43,7 +43,7 @@ def adjudicate(
     decisions: Annotated[
         Path | None, typer.Option("--from", help="A JSON list of {query_id, page_id, grade, why}.")
     ] = None,
-    majority: Annotated[bool, typer.Option("--majority", help="Ask nothing; the majority decides.")] = False,
+    majority: Annotated[bool, typer.Option("--majority", help="Ask no questions; the majority decides.")] = False,
 ) -> None:
     """Resolve disagreements, then write the ground truth."""
     from bakeoff.core.printable import pluralise
@@ -53,12 +53,12 @@ def adjudicate(
     folder = TaskFolder.open(task)
     folder.check_own()
     if not folder.annotators():
-        raise InputError("nobody has graded anything", file=folder.annotations, remedy=f"bakeoff annotate {task}")
+        raise InputError("there are no grades yet", file=folder.annotations, remedy=f"bakeoff annotate {task}")
     work = Adjudication(folder)
     if decisions is not None:
         say(f"{pluralise(work.decide_from(decisions), 'decision')} taken from {decisions}")
     if not majority and (left := work.open()):
-        say(f"{pluralise(len(left), 'pair')} to settle. A grade and Enter; s leaves a pair open, q ends.")
+        say(f"{pluralise(len(left), 'pair')} to settle. Type a grade and Enter; s skips a pair, q quits.")
         decided = work.ask(_Asking(folder))
         say(f"{decided} settled.")
     write_truth(folder, task)
@@ -103,10 +103,10 @@ def serve_page(
     again: bool = False,
     whole: bool = False,
 ) -> None:
-    """The page on which one person grades, until Ctrl-C; `keep_pool` is called when it is up.
+    """Serve the grading page for one annotator until Ctrl-C. `keep_pool` is called once it is up.
 
-    Where nothing is left to grade it is served only to look at the grades `again`. `whole`: these are all pairs, so
-    that an export has the same.
+    If every pair is graded, the page is served only with `again`, for review. `whole` means that these are the pairs
+    of an export.
     """
     import webbrowser
 
@@ -117,8 +117,10 @@ def serve_page(
     folder.check_own()
     if session.done == len(session.pairs) and not again:
         keep_pool()
-        say(f"Nothing left: {session.done} of {pluralise(len(session.pairs), 'pair')} graded by {session.who}.")
-        say_commands(f"To look at them again: bakeoff annotate {folder.name} --who {session.who}")
+        say(
+            f"Nothing left to grade: {session.done} of {pluralise(len(session.pairs), 'pair')} graded by {session.who}."
+        )
+        say_commands(f"To review them: bakeoff annotate {folder.name} --who {session.who}")
         write_truth(folder, folder.name)
         return
     server = Server(session, port)
@@ -127,10 +129,10 @@ def serve_page(
             keep_pool()
             say(
                 f"{session.done} of {pluralise(len(session.pairs), 'pair')} graded by {session.who}. "
-                f"Open {server.address}\nCtrl-C ends it."
+                f"Open {server.address}\nPress Ctrl-C to stop."
             )
             if whole:
-                say_commands(f"In a spreadsheet instead: bakeoff grade export {folder.name}")
+                say_commands(f"To grade in a spreadsheet: bakeoff grade export {folder.name}")
             with contextlib.suppress(KeyboardInterrupt), signals.allow_interrupt():
                 if open_page:
                     webbrowser.open(server.address)
@@ -144,7 +146,7 @@ def serve_page(
 
 
 def write_truth(folder: TaskFolder, task: str) -> None:
-    """The ground truth from all grades; pairs without a majority are named."""
+    """Write the ground truth from all grades, and warn of pairs without a majority."""
     from bakeoff.core.printable import pluralise
     from bakeoff.report.words import words
 
@@ -155,5 +157,5 @@ def write_truth(folder: TaskFolder, task: str) -> None:
     if truth.open:
         say(
             f"warning: {pluralise(len(truth.open), 'pair')} {'has' if len(truth.open) == 1 else 'have'} no majority; "
-            f"the grade nearest to the middle counts, the lower of two: bakeoff adjudicate {task}"
+            f"the grade nearest to the median counts (the lower of two): bakeoff adjudicate {task}"
         )

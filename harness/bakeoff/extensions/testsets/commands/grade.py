@@ -118,7 +118,7 @@ def import_(
 
 
 class GradeOrNext(TyperGroup):
-    """`bakeoff grade TASK` grades; only the name of a subcommand leads elsewhere."""
+    """Makes `pairs` the default subcommand, so that `bakeoff grade TASK` works."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Insert the default command if none is named."""
@@ -156,7 +156,7 @@ def pairs_(
 ) -> None:
     """Pool the contenders' top documents, then grade them.
 
-    The word `pairs` may be left out: `bakeoff grade TASK`. Four more commands have options of their own (--help):
+    The word `pairs` may be left out: `bakeoff grade TASK`. Four more commands (see their --help):
     `bakeoff grade export TASK` writes the same pairs into a table; `bakeoff grade import TASK FILE` takes that table
     back, or grades that you have; `bakeoff grade next TASK` names the ungraded pairs whose grade would most change the
     order of the contenders; `bakeoff grade corrected TASK` scores by a model's grades, corrected by people's on a
@@ -172,7 +172,7 @@ def pairs_(
         raise InputError("--model and --repeats are for --judge llm", remedy="add --judge llm")
     if until_decided:
         if sample is not None or dry_run:
-            raise InputError("--until-decided has its own order of queries", remedy="leave --sample and --dry-run out")
+            raise InputError("--until-decided has its own order of queries", remedy="omit --sample and --dry-run")
         if lineup is None:
             lineup = lineup_path(None)
 
@@ -271,9 +271,9 @@ def next_(
     in_look = look_queries(folder)
     candidates = next_pairs(folder.task, rankings, by, n, scale=folder.scale, queries=in_look, progress=Bars())
     if not candidates:
-        say("Every pair that a contender ranked high enough to matter is graded.")
+        say("Every pair ranked high enough to matter is graded.")
         return
-    table = Grid(["query", "document", "title", "ranked", f"what a grade would do to the order by {by}"])
+    table = Grid(["query", "document", "title", "ranked", f"effect of a grade on the order by {by}"])
     table.keys = 2
     for candidate in candidates:
         best = sorted(candidate.ranks.items(), key=lambda item: item[1])
@@ -317,7 +317,7 @@ def _judge(
         finally:
             for asker in askers:
                 echo_usage(asker.usage)
-            if {judge.who for judge in judges} & folder.annotators().keys():  # one that graded nothing changes nothing
+            if {judge.who for judge in judges} & folder.annotators().keys():  # a judge without grades changes nothing
                 write_truth(folder, folder.name)
     finally:
         for asker in askers:

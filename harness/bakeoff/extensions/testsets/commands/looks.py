@@ -21,7 +21,7 @@ GradePairs = Callable[["TaskFolder", "list[QueryDocument]", Callable[[], object]
 
 
 def look_queries(folder: TaskFolder) -> list[str] | None:
-    """The queries of the next planned look, and says so; None without a plan, or when it is over."""
+    """Print and return the queries of the next planned look; None without a plan, or after its end."""
     state = _state(folder)
     if state is None or state.is_last:
         return None
@@ -34,10 +34,7 @@ def look_queries(folder: TaskFolder) -> list[str] | None:
 def grade_until_decided(
     source: str, lineup: Path, depth: int, all_below: int, offline: bool, grade_pairs: GradePairs
 ) -> None:
-    """Look after look: grades what the next one takes, in the order that was drawn, and stops when the plan decides.
-
-    It also stops where grades of a look are still missing afterwards.
-    """
+    """Grade look by look, in the drawn order, until the plan decides or grades of a look are missing."""
     while True:
         folder = TaskFolder.open(source)
         state = _state(folder)
@@ -56,7 +53,7 @@ def grade_until_decided(
         after = _state(TaskFolder.open(source))
         if after is None or after.number < look:
             left = len(after.missing(look)) if after else 0
-            say(f"{left} queries of look {look} are not graded whole yet; the same command goes on.")
+            say(f"{left} queries of look {look} are not fully graded yet; run the same command again to continue.")
             return
 
 
@@ -67,7 +64,7 @@ def _state(folder: TaskFolder) -> LookState | None:
 
 
 def _is_over(folder: TaskFolder, lineup: Path, offline: bool) -> bool:
-    """Runs the line-up on the queries of the last look, says what it decides, and whether that is the end."""
+    """Run the line-up on the queries of the last look and print the verdict; True if the plan ends there."""
     from bakeoff.lineup.lineup import Lineup
     from bakeoff.report.console import Bars
     from bakeoff.report.verdict_words import verdict_sentences

@@ -160,7 +160,7 @@ def import_queries_(
 
     check_folder(out)
     path = queries_file(out)
-    existing = None if force and not add else _read_existing(path, add, "--force writes over them, ")
+    existing = None if force and not add else _read_existing(path, add, "--force overwrites them, ")
     imported = import_queries(source, parse_columns(column), log=log, most=most, existing=existing)
     if (out / DESCRIPTION).exists():
         folder = TaskFolder.open(str(out / DESCRIPTION))
@@ -198,9 +198,9 @@ def _read_existing(path: Path, add: bool, force: str = "") -> QueryFile | None:
 
     if path.exists() and not add:
         remedy = f"--add adds to them, {force}or choose another --out"
-        raise InputError("there are queries already", file=path, remedy=remedy)
+        raise InputError("already has queries", file=path, remedy=remedy)
     if add and not path.exists():
-        raise InputError("there are no queries to add to", file=path, remedy="omit --add")
+        raise InputError("has no queries to add to", file=path, remedy="omit --add")
     return read_data(path, QueryFile)[0] if add else None
 
 

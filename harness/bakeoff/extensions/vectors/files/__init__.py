@@ -150,7 +150,7 @@ def vector_file(path: Path, columns: dict[str, str] | None = None) -> VectorFile
     suffix = path.suffix.removeprefix(".")
     if suffix not in VECTOR_FILES.names():
         known = ", ".join(f".{name}" for name in VECTOR_FILES.names())
-        raise InputError(f"its name ends with none of {known}", file=path, remedy="name it by what is in it")
+        raise InputError(f"its suffix is none of {known}", file=path, remedy="rename it by its format")
     kind = VECTOR_FILES.get(suffix)
     if reason := kind.missing():
         raise Unavailable(f"{path.name}: {reason}")

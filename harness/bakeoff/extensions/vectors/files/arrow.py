@@ -142,7 +142,7 @@ class ArrowFile(VectorFile):
                 raise self.wrong(f"has {int(lengths[row])} numbers, the first row has {width}", first + row)
             flat = column.flatten()
             if flat.null_count:
-                raise self.wrong("has a gap in its vector", first + flat.is_null().to_pylist().index(True) // width)
+                raise self.wrong("has a null in its vector", first + flat.is_null().to_pylist().index(True) // width)
             yield as_float32(self, flat.to_numpy(zero_copy_only=False).reshape(-1, width), first)
             first += len(column)
 
@@ -153,7 +153,7 @@ class ArrowFile(VectorFile):
         if not (_is_fixed(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)):
             raise self.wrong(f"column {self.columns[VECTOR]!r} holds {kind}, not lists of numbers")
         if not pa.types.is_floating(kind.value_type):
-            raise self.wrong(f"column {self.columns[VECTOR]!r} holds {kind.value_type}, not floating numbers")
+            raise self.wrong(f"column {self.columns[VECTOR]!r} holds {kind.value_type}, not floats")
         if _is_fixed(kind):
             return int(kind.list_size)
         for batch in self._batches([self.columns[VECTOR]]):
@@ -233,7 +233,7 @@ def _first_line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-_ROWS, _BYTES = 8_192, 1 << 20  # in memory at once; left to itself, pyarrow holds the whole file
+_ROWS, _BYTES = 8_192, 1 << 20  # in memory at once; by default pyarrow reads the whole file
 
 
 class Parquet(ArrowFile):

@@ -27,7 +27,7 @@ from bakeoff.extensions.vectors.files import (
 )
 
 SUFFIX = ".ids.jsonl"
-_AT_ONCE = 8_192  # lines that are objects at the same time
+_AT_ONCE = 8_192  # lines decoded at once
 
 
 class _Line(msgspec.Struct, omit_defaults=True):
@@ -91,7 +91,7 @@ class _Rows:
         self._file = file
         self._hashed: bytearray | None = bytearray()
         self._texts: bytearray | None = bytearray()
-        self._wrong: InputError | None = None  # a hash that is none
+        self._wrong: InputError | None = None  # an invalid hash
 
     def add(self, block: list[_Line]) -> None:
         """Append lines."""
@@ -138,7 +138,7 @@ class Npy(VectorFile):
     def _matrix(self) -> Any:
         matrix = map_array(self.path)
         if matrix.ndim != 2 or matrix.dtype.kind != "f":
-            raise self.wrong(f"holds {matrix.dtype} of shape {matrix.shape}, not a matrix of floating numbers")
+            raise self.wrong(f"holds {matrix.dtype} of shape {matrix.shape}, not a matrix of floats")
         return matrix
 
     def contents(self) -> FileContents:
@@ -183,10 +183,10 @@ class FaissFile(VectorFile):
         if not self.path.is_file():
             raise self.wrong("no such file", remedy="check the path")
         try:
-            # Read, not mapped: FAISS looks into a mapped file beyond its end where a length in it is damaged, and dies.
-            self._whole = faiss.read_index(str(self.path))  # its parts live as long as it does
+            # Read, not mapped: a damaged length makes FAISS read beyond the end of a mapped file and crash.
+            self._whole = faiss.read_index(str(self.path))  # keeps its parts alive
             index = faiss.downcast_index(self._whole)
-        except (RuntimeError, MemoryError) as error:  # a damaged length asks for more than there is
+        except (RuntimeError, MemoryError) as error:  # a damaged length requests too much memory
             raise self.wrong(f"is not readable as a FAISS index ({str(error).splitlines()[0]})") from None
         if isinstance(index, faiss.IndexIDMap):
             index = faiss.downcast_index(index.index)

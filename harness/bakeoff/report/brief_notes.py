@@ -15,7 +15,8 @@ from bakeoff.report.verdict_words import CONFIDENCE, NO_NEWS, Findings, plural
 from bakeoff.report.words import failure_words, words
 from bakeoff.results.schema import Row, Summary
 
-SAID = {"graded_by_model", "unmatched", "unstable", "too_long", "truncated", "without_relevant"}  # above, in brief
+# Said above, in brief.
+SAID = {"graded_by_model", "unanswered", "unmatched", "unstable", "too_long", "truncated", "without_relevant"}
 NEEDS = {
     "key_unset": "an API key",
     "key_unusable": "an API key",
@@ -34,10 +35,10 @@ NEEDS = {
 
 
 def brief_notes(found: Findings) -> list[str]:
-    """Equivalence, grades, ungraded documents, timings, rows below random, truncation, queries without an answer."""
-    return [*equivalence_sentences(found.summary), *_grades(found), *_grading_gaps(found), *_timings(found),
-            *below_random(found), *truncation_notes(found), *_empty_answers(found), *_ranking_notes(found),
-            *_others(found)]  # fmt: skip
+    """Equivalence, grades, ungraded documents, missed limits, timings, rows below random, truncation, empty answers."""
+    return [*equivalence_sentences(found.summary), *_grades(found), *_grading_gaps(found), *_unanswered(found),
+            *_timings(found), *below_random(found), *truncation_notes(found), *_empty_answers(found),
+            *_ranking_notes(found), *_others(found)]  # fmt: skip
 
 
 def _arguments(facts: Sequence[Fact], id_: str) -> list[dict[str, Any]]:
@@ -76,6 +77,13 @@ def _grading_gaps(found: Findings) -> Iterator[str]:
 
 def _share(share: float) -> str:
     return "less than 1%" if share < 0.01 else f"{share:.0%}"
+
+
+def _unanswered(found: Findings) -> Iterator[str]:
+    for row in found.summary.ran:
+        for said in _arguments(row.warnings, "unanswered"):
+            within = f"{said['count']:,} of {found.count(found.summary.task.queries)} within {said['seconds']:g} s"
+            yield f"{found.name(row.label)} did not answer {within}."
 
 
 def _timings(found: Findings) -> Iterator[str]:

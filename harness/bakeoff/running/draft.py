@@ -458,9 +458,9 @@ class _Reading:
     def _round(self, number: int) -> RankedRun:
         if not number:
             return self.first
-        missed = {query for missed, query in self._missed if missed == number}
+        missed = {query for missed, query in self._missed if missed == number} - self.unanswered
         differing = {**self._differing.get(number, {}), **dict.fromkeys(missed, UNANSWERED)}
-        if differing.keys() <= self.unanswered:
+        if not differing:
             return self.first
         rankings = RankedRun()
         for query, ranking in self.first.items():

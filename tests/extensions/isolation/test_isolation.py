@@ -247,6 +247,21 @@ def test_the_clock_runs_in_the_child(own: Path) -> None:
     assert shown < time.perf_counter_ns() - start
 
 
+def test_starting_anew_is_no_part_of_a_call(own: Path) -> None:
+    (own / "slow.py").write_text(
+        "import time\ndef embed(texts):\n    time.sleep(1000 if texts == ['hang'] else 0.05)\n    return [[1.0]]\n"
+    )
+    provider = create(PROVIDERS, "own", None, {"file": str(own / "slow.py"), "function": "embed"})
+    assert provider is not None
+    with limit_calls(0.2), pytest.raises(NoAnswer):
+        provider.embed(["hang"], Role.QUERY)
+    start = time.perf_counter_ns()
+    shown = time_call(lambda: provider.embed(["lake"], Role.QUERY))[1]
+    whole = time.perf_counter_ns() - start
+    assert 50_000_000 <= shown < whole - 50_000_000  # a process takes longer than that to start
+    provider.close()
+
+
 def test_own_errors_arrive_with_their_parts(own: Path) -> None:
     with pytest.raises(InputError) as caught:
         _retriever(own, "missing")

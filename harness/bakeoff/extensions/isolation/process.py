@@ -64,6 +64,15 @@ class _Foreign(NamedTuple):
     text: str
 
 
+def _value_of(answer: _Answer) -> Any:
+    """What was returned; what was raised there is raised here, too."""
+    if not answer.raised:
+        return answer.value
+    if isinstance(answer.value, _Foreign):
+        raise type(answer.value.name, (Exception,), {})(answer.value.text)
+    raise answer.value
+
+
 class Child:
     """The parent's side. A child that missed a limit is ended, and the next call starts another.
 
@@ -73,7 +82,7 @@ class Child:
     def __init__(self, make: Work, stage: Stage, *, threads: bool = False) -> None:
         self._make, self._stage, self._threads = make, stage, threads
         self._limit = call_limit() or TimeLimits().build
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._missed, self._changed, self._over = 0, False, ""
         self._link: _Link | None = self._start()
 
@@ -88,9 +97,11 @@ class Child:
             if self._over:
                 raise Ended(self._over)
             link = self._link = self._link or self._start()
+        start = time.perf_counter_ns()
         answer = self._ask(link, work, call_limit() or self._limit)
+        leave_out(time.perf_counter_ns() - start - answer.nanoseconds)
         self._missed = 0
-        return answer
+        return _value_of(answer)
 
     def close(self, work: Work) -> None:
         """Lets the object go, and ends the process."""
@@ -103,9 +114,10 @@ class Child:
             link.kill()
 
     def _start(self) -> _Link:
-        link, start = _Link(threads=self._threads), time.perf_counter_ns()
+        start = time.perf_counter_ns()
+        link = _Link(threads=self._threads)
         try:
-            self._ask(link, self._make, self._limit)
+            _value_of(self._ask(link, self._make, self._limit))
         except BaseException:
             link.kill()
             raise
@@ -114,10 +126,9 @@ class Child:
         weakref.finalize(self, link.kill)
         return link
 
-    def _ask(self, link: _Link, work: Work, seconds: float) -> Any:
-        start = time.perf_counter_ns()
+    def _ask(self, link: _Link, work: Work, seconds: float) -> _Answer:
         try:
-            answer = link.ask(work, seconds)
+            return link.ask(work, seconds)
         except TimeoutError:
             self._give_up(link, seconds)
             raise NoAnswer(self._stage, seconds) from None
@@ -126,12 +137,6 @@ class Child:
                 raise NoAnswer(self._stage, seconds) from None
             self._over = f"its process ended: {link.ending()}"
             raise Ended(self._over) from None
-        leave_out(time.perf_counter_ns() - start - answer.nanoseconds)
-        if not answer.raised:
-            return answer.value
-        if isinstance(answer.value, _Foreign):
-            raise type(answer.value.name, (Exception,), {})(answer.value.text)
-        raise answer.value
 
     def _give_up(self, link: _Link, seconds: float) -> None:
         link.kill()

@@ -156,7 +156,7 @@ class EmbedWorker:
     def __init__(self, job: WorkerJob) -> None:
         import ray
 
-        contender = job.contender
+        contender = dataclasses.replace(job.contender, isolate=False)  # a worker is a process of its own
         if "threads" in {option.name for option in PROVIDERS.options(contender.provider)}:
             contender = dataclasses.replace(contender, options={"threads": 1, **contender.options})
             os.environ.setdefault(_TOKENIZER_THREADS, str(contender.options["threads"]))

@@ -109,8 +109,9 @@ def _too_long(model: str, long: int, texts: int, estimated: bool, tokens: int, c
 
 
 def _weights_as_given(labels: Sequence[str]) -> str:
-    flatters = "if they were chosen on these queries, the scores are too high"
-    return f"fusion weights of {join_names(labels)} are as given in the line-up; {flatters}"
+    return (
+        f"fusion weights of {join_names(labels)} are as given; chosen on these queries, they would flatter the scores"
+    )
 
 
 def _token_vectors(vectors: int, texts: int, size: int, size_of_one_each: int) -> str:

@@ -66,7 +66,7 @@ def simulate(effort: float) -> Iterator[Line]:
     for k in ROWS[:2]:
         for world in null_worlds(k)[:2]:
             yield needs_asked_again(world, max(FEWEST, round(effort * SETS[k])))
-    yield from costs(max(FEWEST, round(effort * 200)))
+    yield from costs(max(100, round(effort * 200)))
     yield from votes_over_looks(max(200, round(effort * 2000)))
 
 

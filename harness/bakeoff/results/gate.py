@@ -193,9 +193,8 @@ def _checks(
     ):
         figures = measure.figure(before), measure.figure(averaging.mean(now))
         most = figures[0] - measure.figure(before - drop.most)
-        kept = most < max_drop - NOISE
-        if mode == "drop":  # passes unless a drop may be there; how large it may be is said with an imagined failure
-            kept = not d.any() or drop.most_seen < _allowance(measure, before, max_drop) - NOISE
+        seen = figures[0] - measure.figure(before - drop.most_seen)
+        kept = (seen if mode == "drop" else most) < max_drop - NOISE or (not d.any() and mode == "drop")
         outcome: Outcome = "failed" if p <= alpha else "passed" if kept else "undecided"
         if mode == "exact":
             outcome = "failed" if figures[0] - figures[1] > max_drop + NOISE else "passed"

@@ -398,12 +398,10 @@ def _queries_to_separate(standings: _Standings, rival: str) -> tuple[int, int] |
     """For the rows that may be best, of those that score alike one; where one is left, for it and the rival."""
     found, averaging = standings.by_label, standings.question.averaging
     labels = [label for label in standings.labels if standings.same[label] == label]
-    within = [found[label].mark != "worse" for label in labels]
-    if sum(within) == 1:
-        within = [left or label == standings.same[rival] for left, label in zip(within, labels, strict=True)]
+    within = np.array([found[label].mark != "worse" for label in labels])
+    within |= np.array([label == standings.same[rival] for label in labels]) & (within.sum() == 1)
     table = np.stack([averaging.linear(standings.mine[label]) for label in labels], axis=1)
-    gap = standings.question.stop_within
-    return queries_to_separate(table, np.array(within), gap=gap, heaviest=averaging.heaviest)
+    return queries_to_separate(table, within, gap=standings.question.stop_within, heaviest=averaging.heaviest)
 
 
 def order_agreement(

@@ -153,12 +153,9 @@ def tune(
     n = int(units.max()) + 1
     if n < 2:
         raise InputError("weights can't be tuned on a single query", remedy="give the task more queries")
-    folds = min(folds, n)
-    of_unit = np.empty(n, dtype=np.int64)
-    of_unit[np.random.default_rng(seed).permutation(n)] = np.arange(n) % folds
-    fold = of_unit[units]
+    fold = (np.argsort(np.random.default_rng(seed).permutation(n)) % min(folds, n))[units]
     held_out, chosen = np.empty(len(fold)), []
-    for number in range(folds):
+    for number in range(min(folds, n)):
         inside = fold == number
         best = _best(table, averaging, ~inside)
         chosen.append(choices[best])

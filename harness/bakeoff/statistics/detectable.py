@@ -3,8 +3,7 @@
 Rows differ on some queries and tie on others. A gap that is made by shifting every query alike is found far more often
 than a real one, so the observed queries are weighted by exp(λ · difference) until their mean difference is the gap:
 that keeps ties and which differences there are. The test is the one that decides whether a row may be the best, or
-the one against an incumbent. Either compares a row with several others at once, and each of these `comparisons` costs
-power.
+the one against an incumbent, either of which makes several `comparisons` at once.
 """
 
 from __future__ import annotations
@@ -112,8 +111,7 @@ def queries_for_gap(
 def queries_to_separate(table: Values, within: Mask, *, gap: float, heaviest: float = 1.0) -> tuple[int, int] | None:
     """How many queries exclude a row that is behind by the gap from the set of the best, as the median over pairs.
 
-    `table` has queries × rows, no two of them alike, and `within` the rows that may be best now. The others are no
-    rivals: more queries leave them out too.
+    `table` has queries × rows, no two of them alike, and `within` the rows that may be best now.
     """
     means = table.mean(axis=0)
     leader, *rivals = sorted(np.flatnonzero(within), key=lambda row: -means[row])

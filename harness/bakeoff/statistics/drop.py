@@ -16,15 +16,12 @@ STEPS = 60  # bisection steps
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """`p` of a drop no larger than allowed; the true drop is at least `least` and at most `most`.
-
-    `most_seen` is what it is at most if no query fails but those that were seen to.
-    """
+    """`p` of a drop no larger than allowed; the true drop is at least `least` and at most `most`."""
 
     p: float
     least: float
     most: float
-    most_seen: float
+    most_seen: float  # if no query fails but those that were seen to
 
 
 def assess_drop(differences: Values, allowed: float, *, alpha: float = ALPHA, imagined: float | None = None) -> Drop:
@@ -34,8 +31,7 @@ def assess_drop(differences: Values, allowed: float, *, alpha: float = ALPHA, im
     """
     d = without_noise(np.asarray(differences, dtype=np.float64))
     worst = d if imagined is None else np.append(d, imagined)
-    low, high = _ends(d, alpha)
-    return Drop(_p_dropped(d, allowed), -high, -_ends(worst, alpha)[0], -low)
+    return Drop(_p_dropped(d, allowed), -_ends(d, alpha)[1], -_ends(worst, alpha)[0], -_ends(d, alpha)[0])
 
 
 def _p_dropped(d: Values, allowed: float) -> float:

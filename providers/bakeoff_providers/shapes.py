@@ -16,7 +16,7 @@ from bakeoff_providers.registry import nearest
 
 T = TypeVar("T")
 
-_ARTICLES = {"integer": "an integer", "number": "a number", "table": "a table"}
+_ARTICLES = {"string": "a string", "integer": "an integer", "number": "a number", "table": "a table"}
 _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
 
 

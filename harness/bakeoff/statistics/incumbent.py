@@ -90,6 +90,6 @@ def _lower_bounds(
     exact = n <= EXACT_UP_TO
     sums = [all_flips(scaled)] if exact else flip_sums(scaled, affordable(flips, n), seed)
     largest = student(np.concatenate([block.max(axis=0) for block in sums]), n)
-    low[known] = means[known] - bar(largest, alpha, exact=exact) * error
+    low[known] = means[known] - (bar(largest, alpha, exact=exact) + ROUNDING) * error
     p[known] = share_reaching(largest, means[known] / error - ROUNDING, exact=exact)
     return low, p

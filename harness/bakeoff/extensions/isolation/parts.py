@@ -19,7 +19,7 @@ from bakeoff.search.rerankers import Reranker
 T = TypeVar("T")
 
 
-class Sort(NamedTuple):
+class PartSort(NamedTuple):
     """The methods of a sort of plug-in that are called in the child; those that `change` it make it irreplaceable."""
 
     stage: Stage
@@ -29,17 +29,17 @@ class Sort(NamedTuple):
 
 
 SORTS = {
-    "provider": Sort(
+    "provider": PartSort(
         "embed",
         ("embed", "embed_tokens", "rows", "rows_of", "count_tokens", "context_tokens", "identity", "code", "ready"),
         ("fit",),
         ("card", "model", "free", "needs_network"),
     ),
-    "retriever": Sort("search", ("search",)),
-    "ranker": Sort("search", ("search",), ("add",)),
-    "reranker": Sort("rerank", ("rank", "identity", "code", "load", "cost"), (), ("model",)),
-    "existing index": Sort("search", ("search", "documents"), (), ("dimensions", "entries", "id", "metric")),
-    "store": Sort(
+    "retriever": PartSort("search", ("search",)),
+    "ranker": PartSort("search", ("search",), ("add",)),
+    "reranker": PartSort("rerank", ("rank", "identity", "code", "load", "cost"), (), ("model",)),
+    "existing index": PartSort("search", ("search", "documents"), (), ("dimensions", "entries", "id", "metric")),
+    "store": PartSort(
         "search",
         ("search", "search_hybrid", "count", "tunings", "on_disk", "size_bytes", "size_model", "processes",
          "note_left_out"),
@@ -85,7 +85,7 @@ def _make(
     return Registry[Any](noun, group, {name: place}, given).create(name, **options)
 
 
-def _isolated(adapter: type[T], sort: Sort) -> type[T]:
+def _isolated(adapter: type[T], sort: PartSort) -> type[T]:
     """A subclass that passes on calls; what the class itself says is as it was."""
     passed = {
         **{name: _passed(name, Child.call) for name in sort.methods},

@@ -251,7 +251,7 @@ class _Link:
             sys.stderr.write(printable(without_secrets(line.decode(errors="replace"))))
 
 
-class _Reader(pickle.Unpickler):
+class _AnswerReader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if module.partition(".")[0] not in READABLE:
             raise pickle.UnpicklingError(f"it is a {module}.{name}")
@@ -261,7 +261,7 @@ class _Reader(pickle.Unpickler):
 def _read_answer(content: bytes) -> _Answer:
     """Answers hold values of our own types alone."""
     try:
-        answer: _Answer = _Reader(io.BytesIO(content)).load()
+        answer: _Answer = _AnswerReader(io.BytesIO(content)).load()
     except Exception as error:
         raise StoreError(f"its answer can't be read: {error}") from None
     return answer

@@ -36,5 +36,5 @@ def add_schema(lineup: Path, *, force: bool) -> None:
     beside = lineup.parent / FILE
     if force or not beside.exists():
         write_atomic(beside, schema_text("lineup"))
-        say(f"{beside}: written; editors with a TOML plug-in complete and check the line-up by it")
+        say(f"{beside}: written, for completion in editors")
     write_atomic(lineup, f"#:schema ./{FILE}\n".encode() + lineup.read_bytes())

@@ -65,19 +65,19 @@ def schema_text(name: str, *, installed: bool = True) -> str:
     """A schema as JSON. `installed` includes the plug-ins of other packages."""
     if name not in schema_names():
         raise InputError(f"there is no schema {name!r}", remedy=nearest(name, schema_names()))
-    writer = _Writer(installed)
+    builder = _SchemaBuilder(installed)
     if name == "task":
-        schema = {**TABLE, **writer.task()}
+        schema = {**TABLE, **builder.task()}
     else:
         struct = LineupFile if name == "lineup" else load_place(collect_entries("SCHEMAS")[name])
-        schema = writer.struct(struct)
-    definitions = {"$defs": writer.definitions} if writer.definitions else {}
+        schema = builder.struct(struct)
+    definitions = {"$defs": builder.definitions} if builder.definitions else {}
     whole = {"$schema": DRAFT, "title": f"Bakeoff {name}", **schema, **definitions}
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
 
 @dataclass(slots=True)
-class _Writer:
+class _SchemaBuilder:
     """Builds one schema. `definitions` are the parts that it refers to."""
 
     installed: bool

@@ -96,6 +96,7 @@ of = "bm25"
 label = "second"
 provider = "minilm"
 vectors = "tokens"
+options = { compute = "int8" }
 """
 LINEUP_MISTAKES = [
     Mistake("rounds = 3", "round = 3", "$", "'round'"),
@@ -117,9 +118,9 @@ LINEUP_MISTAKES = [
     Mistake('ranker = "bm25"', "", "$.contender[0]"),
     Mistake("{ k1 = 1.2 }", "{ k2 = 1.2 }", "$.contender[0].options", "'k2'"),
     Mistake('provider = "minilm"\noptions', 'provider = "minilmm"\noptions', "$.contender[1].provider"),
-    Mistake('{ compute = "int8" }', "{ max_features = 10 }", "$.contender[1].options", "'max_features'"),
-    Mistake('{ compute = "int8" }', '{ compute = "int4" }', "$.contender[1].options.compute"),
-    Mistake('{ compute = "int8" }', "{ threads = 0 }", "$.contender[1].options.threads"),
+    Mistake('{ compute = "int8" }\nstore', "{ max_features = 10 }\nstore", "$.contender[1].options", "'max_features'"),
+    Mistake('{ compute = "int8" }\nstore', '{ compute = "int4" }\nstore', "$.contender[1].options.compute"),
+    Mistake('{ compute = "int8" }\nstore', "{ threads = 0 }\nstore", "$.contender[1].options.threads"),
     Mistake('{ name = "faiss", options', '{ name = "fais", options', "$.contender[1].store.name"),
     Mistake('index = "HNSW32", ef', 'index = "HNSW32", ef_search', "$.contender[1].store.options", "'ef_search'"),
     Mistake("ef = 64", 'ef = "64"', "$.contender[1].store.options.ef"),
@@ -134,6 +135,7 @@ LINEUP_MISTAKES = [
     Mistake('"fake", depth = 20', '"fake", options = { batch = 2 }', "$.contender[1].rerank.options", "'batch'"),
     Mistake('["faiss", "chroma"]', '["faiss", "croma"]', "$.contender[7].store[1]"),
     Mistake('search = "vectors"', 'search = "words"', "$.contender[3].search"),
+    Mistake('["faiss", "chroma"]', '["lancedb", "faiss"]\nsearch = "hybrid"', "$.contender[7].store[1]"),
     Mistake('{ name = "chroma", existing', '{ name = "hnswlib", existing', "$.contender[3].store.name"),
     Mistake('existing = "./chroma_db", ', "", "$.contender[3].store", "'existing'"),
     Mistake('store = ["faiss", "chroma"]', "", "$.contender[7]", "'store'"),
@@ -144,6 +146,7 @@ LINEUP_MISTAKES = [
     Mistake('"file:mine.py:search"', '"ftp://mine/search"', "$.contender[6].retriever"),
     Mistake('method = "rrf"', 'method = "rff"', "$.fusion[0].method"),
     Mistake('of = ["bm25", "tokens"]', "", "$.fusion[0]", "'of'"),
+    Mistake('"tokens"\noptions = { compute', '"tokens"\noptions = { computes', "$.rerank[0].options", "'computes'"),
     Mistake('of = "bm25"\n', "", "$.rerank[0]", "'of'"),
 ]  # fmt: skip
 TASK = """\

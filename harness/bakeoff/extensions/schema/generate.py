@@ -36,8 +36,10 @@ from bakeoff.search.rerankers import RERANKERS
 from bakeoff.search.retrievers import RETRIEVERS
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.existing import EXISTING
+from bakeoff.search.stores.hybrid import HybridStore
 from bakeoff.systems import SYSTEMS
 from bakeoff.systems.embedding import StoreRow
+from bakeoff.systems.hybrid import HYBRID
 from bakeoff.tasks.formats import FORMATS
 from bakeoff.tasks.kinds import TASK_KINDS, TaskKeys
 
@@ -98,8 +100,7 @@ class _SchemaBuilder:
             EngineEntry: self._refine_engine,
         }
         if refine := refinements.get(struct):
-            refine(schema["properties"])
-            schema |= self._under(struct.__name__, self._rules_of(struct))
+            schema |= self._under(struct.__name__, refine(schema["properties"]))
         return schema
 
     def task(self) -> Schema:
@@ -128,7 +129,7 @@ class _SchemaBuilder:
         """A built-in name, a path, or the task itself."""
         return {"description": described["description"], "anyOf": [{"enum": task_names()}, TEXT, TABLE], **self.task()}
 
-    def _refine_lineup(self, keys: Schema) -> None:
+    def _refine_lineup(self, keys: Schema) -> list[Schema]:
         families = {name: MEASURES.get(name) for name in self._plugins(MEASURES)}
         pattern = {**TEXT, "pattern": _measure_pattern(families)}
         measure = _choice(map(_common_spelling, families, families.values()), pattern)
@@ -140,8 +141,10 @@ class _SchemaBuilder:
         keys["seed"] |= {"minimum": 0, "maximum": LARGEST_SEED}
         for key, most in MOST.items():
             keys[key] |= {"minimum": 1, "maximum": most}
+        alone = {"properties": {"tasks": {"maxItems": 0}}}
+        return [{"if": {"required": ["task"]}, "then": alone, "else": {"required": ["tasks"]}}]
 
-    def _refine_contender(self, keys: Schema) -> None:
+    def _refine_contender(self, keys: Schema) -> list[Schema]:
         providers, rankers = self._plugins(PROVIDERS), self._plugins(RANKERS)
         _restrict(keys, "provider", _choice(providers, OWN_CODE))
         _restrict(keys, "ranker", _choice(rankers))
@@ -152,52 +155,55 @@ class _SchemaBuilder:
         keys["options"]["properties"] = _meanings([*providers.values(), *rankers.values()])
         for table in (keys["rerank"], keys["rerank"]["items"]):
             table["properties"]["of"] = NOTHING
+        return [*self._key_rules(), *self._store_rules(), *self._plugin_rules(), *self._retriever_rules()]
 
-    def _refine_store(self, keys: Schema) -> None:
+    def _refine_store(self, keys: Schema) -> list[Schema]:
         tables = [self._plugins(registry) for registry in (STORES, _token_stores())]
         _restrict(keys, "name", _choice(dict.fromkeys(name for table in tables for name in table)))
         keys["options"]["properties"] = _meanings([options for table in tables for options in table.values()])
+        reading = [{"required": [key]} for key in keys if key not in ("name", "label", "options")]
+        existing = {"name": _choice(self._plugins(EXISTING)), "options": NOTHING}
+        return [{"if": {"anyOf": reading}, "then": {"required": ["existing"], "properties": existing}}]
 
-    def _refine_rerank(self, keys: Schema) -> None:
+    def _refine_rerank(self, keys: Schema) -> list[Schema]:
         rerankers = self._plugins(RERANKERS)
-        _restrict(keys, "provider", _choice(dict.fromkeys([*rerankers, *self._plugins(PROVIDERS)]), OWN_CODE))
+        by_tokens, others = _choice(self._plugins(PROVIDERS), OWN_CODE), _choice(rerankers, OWN_CODE)
+        _restrict(keys, "provider", {"anyOf": [*others["anyOf"], *by_tokens["anyOf"]]})
         keys["options"]["properties"] = _meanings(rerankers.values())
+        token_keys = {"properties": {"provider": by_tokens, "options": self._options(RERANKERS, "maxsim")}}
+        rules = [{**_when({"vectors": {"const": TOKENS}}, ["vectors"], token_keys),
+                  "else": {"properties": {"provider": others}}}]  # fmt: skip
+        for name in rerankers:
+            options = {"properties": {"options": self._options(RERANKERS, name)}}
+            rules.append(_when({"provider": {"const": name}, "vectors": {"const": ""}}, ["provider"], options))
+        return rules
 
-    def _refine_task(self, keys: Schema) -> None:
+    def _refine_task(self, keys: Schema) -> list[Schema]:
         keys["task"] = self._task_or_name(keys["task"])
+        return []
 
-    def _refine_engine(self, keys: Schema) -> None:
+    def _refine_engine(self, keys: Schema) -> list[Schema]:
         _restrict(keys, "name", _choice(self._plugins(ENGINES)))
+        return []
 
-    def _rules_of(self, struct: type[msgspec.Struct]) -> Iterator[Schema]:
-        if struct is LineupFile:
-            alone = {"properties": {"tasks": {"maxItems": 0}}}
-            yield {"if": {"required": ["task"]}, "then": alone, "else": {"required": ["tasks"]}}
-        elif struct is StoreEntry:
-            reading = [key for key in StoreEntry.__struct_fields__ if key not in ("name", "label", "options")]
-            names = {"name": _choice(self._plugins(EXISTING)), "options": NOTHING}
-            given = {"anyOf": [{"required": [key]} for key in reading]}
-            yield {"if": given, "then": {"required": ["existing"], "properties": names}}
-        elif struct is RerankEntry:
-            by_tokens = {"properties": {"provider": _choice(self._plugins(PROVIDERS), OWN_CODE)}}
-            others = {"properties": {"provider": _choice(self._plugins(RERANKERS), OWN_CODE)}}
-            yield {**_when({"vectors": {"const": TOKENS}}, ["vectors"], by_tokens), "else": others}
-            for name in self._plugins(RERANKERS):
-                options = {"properties": {"options": self._options(RERANKERS, name)}}
-                yield _when({"provider": {"const": name}, "vectors": {"const": ""}}, ["provider"], options)
-        elif struct is ContenderEntry:
-            yield from self._contender_rules()
-
-    def _contender_rules(self) -> Iterator[Schema]:
+    def _key_rules(self) -> Iterator[Schema]:
+        """One key decides what rows a contender has, and which others it takes."""
         yield {"oneOf": [{"required": [key]} for key in KEYS]}
-        for key, settings in KEYS.items():
-            allowed = {*settings.takes, *KEYS, "label"}
+        for name, key in KEYS.items():
+            allowed = {*key.takes, *KEYS, "label"}
             refused = [one for one in ContenderEntry.__struct_fields__ if one not in allowed]
-            yield {"if": {"required": [key]}, "then": {"properties": dict.fromkeys(refused, NOTHING)}}
+            yield {"if": {"required": [name]}, "then": {"properties": dict.fromkeys(refused, NOTHING)}}
+
+    def _store_rules(self) -> Iterator[Schema]:
         vectors = {"required": ["provider"], "not": {"required": ["vectors"]}}
         yield {"if": vectors, "then": {"required": ["store"]}}
-        stores = self._stores(_token_stores()), self._stores(STORES)
-        yield {**_when({"vectors": {"const": TOKENS}}, ["vectors"], stores[0]), "else": stores[1]}
+        of_tokens, of_texts = self._stores(_token_stores()), self._stores(STORES)
+        yield {**_when({"vectors": {"const": TOKENS}}, ["vectors"], of_tokens), "else": of_texts}
+        able = [name for name in self._plugins(STORES) if issubclass(STORES.get(name), HybridStore)]
+        hybrid = {"anyOf": [{"const": HYBRID}, {**LIST, "contains": {"const": HYBRID}}]}
+        yield _when({"search": hybrid}, ["search"], _each_store(_store_called(able)))
+
+    def _plugin_rules(self) -> Iterator[Schema]:
         for key, registry, names in (
             ("provider", PROVIDERS, self._plugins(PROVIDERS)),
             ("ranker", RANKERS, self._plugins(RANKERS)),
@@ -208,7 +214,6 @@ class _SchemaBuilder:
                 yield _when({key: {"const": name}}, [key], options)
         own = {"properties": {"options": self._options(PROVIDERS, "own")}}
         yield _when({"provider": OWN_CODE}, ["provider"], own)
-        yield from self._retriever_rules()
 
     def _retriever_rules(self) -> Iterator[Schema]:
         """Which retriever it is follows from the address, or from the keys of the table."""
@@ -229,10 +234,7 @@ class _SchemaBuilder:
             _when({"name": {"const": name}}, ["name"], {"properties": {"options": self._options(registry, name)}})
             for name in names
         ]
-        some = [*_choice(names)["anyOf"], TABLE, LIST]
-        one = {"anyOf": some, "properties": {"name": _choice(names)}, **self._under(f"{called}s", rules)}
-        reference = self._define(called, one)
-        return {"properties": {"store": {"allOf": [reference, {"items": reference}]}}}
+        return _each_store(self._define(called, _store_called(names) | self._under(f"{called}s", rules)))
 
     def _options(self, registry: Registry[Any], name: str, *, whole: bool = False) -> Schema:
         """A reference to the options of a plug-in; `whole` requires those without a default."""
@@ -315,6 +317,17 @@ def _token_stores() -> Registry[Any]:
     row_type = SYSTEMS.get(TOKENS)
     assert issubclass(row_type, StoreRow)
     return row_type.stores()
+
+
+def _store_called(names: Iterable[str]) -> Schema:
+    """A store by name or as a table. Lists are for `_each_store`."""
+    named = _choice(names)
+    return {"anyOf": [*named["anyOf"], TABLE, LIST], "properties": {"name": named}}
+
+
+def _each_store(schema: Schema) -> Schema:
+    """A rule for the store of a contender, or for each of several."""
+    return {"properties": {"store": {"allOf": [schema, {"items": schema}]}}}
 
 
 def _choice(names: Iterable[str], *others: Schema) -> Schema:

@@ -68,15 +68,17 @@ format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The pages in a real Chromium, with axe-core's rules for contrast and names; their scripts and styles linted.
+# The pages in a real Chromium, with axe-core's rules for contrast and names; their scripts and styles linted. Line-ups in
+# taplo, which editors run.
 test-browser: $(VENV)/.test $(VENV)/.npm
 	@$(CHROMIUM_FOUND)
 	$(VENV)/node_modules/.bin/biome lint --error-on-warnings .
-	BAKEOFF_AXE=$(VENV)/node_modules/axe-core/axe.min.js BAKEOFF_BROWSER=required $(BIN)/pytest -m browser
+	BAKEOFF_AXE=$(VENV)/node_modules/axe-core/axe.min.js BAKEOFF_TAPLO=$(VENV)/node_modules/.bin/taplo \
+	  BAKEOFF_BROWSER=required $(BIN)/pytest -m browser
 
 $(VENV)/.npm: Makefile | $(VENV)/.test
-	@command -v npm >/dev/null || { echo "no npm found, which brings axe-core and biome: apt-get install npm (Debian)"; exit 1; }
-	npm install --silent --no-audit --no-fund --prefix $(VENV) axe-core@4.14.0 @biomejs/biome@2.6.6
+	@command -v npm >/dev/null || { echo "no npm found, which brings axe-core, biome and taplo: apt-get install npm (Debian)"; exit 1; }
+	npm install --silent --no-audit --no-fund --prefix $(VENV) axe-core@4.14.0 @biomejs/biome@2.6.6 @taplo/cli@0.7.0
 	touch $@
 
 # sentence-transformers brings torch, which is large: its adapter is tested apart, with other libraries' own objects.

@@ -44,6 +44,7 @@ GUIDES = {
     "audit": "guides/grade-with-a-model.md", "vectors": "guides/large-corpora.md", "embed": "guides/cluster.md",
     "validate": "reference/tasks.md", "doctor": "guides/pick-a-model.md", "models": "guides/pick-a-model.md",
     "cache": "guides/large-corpora.md", "list": "guides/pick-a-model.md", "options": "reference/lineup.md",
+    "schema": "reference/lineup.md",
 }  # fmt: skip
 
 
@@ -149,7 +150,12 @@ def _lineup_page() -> str:
         "`task` are those of its [kind](options/kinds.md) and its [format](options/formats.md), those of `options`\n"
         "are the [provider's](../providers/index.md), [store's](../stores/index.md), [ranker's](options/rankers.md),\n"
         "[retriever's](options/retrievers.md) or [reranker's](options/rerankers.md). `${NAME}` in any text is an\n"
-        "[environment variable](environment.md#variables-in-a-line-up).\n"
+        "[environment variable](environment.md#variables-in-a-line-up).\n\n"
+        "`bakeoff init` writes `bakeoff.schema.json` beside the line-up, and names it in the line-up's first line:\n"
+        "`#:schema ./bakeoff.schema.json`. Editors that use taplo, such as VS Code with Even Better TOML, then\n"
+        "complete and check the line-up, also offline. For any other line-up, add this line and run\n"
+        "`bakeoff schema lineup > bakeoff.schema.json`. Run it again after an update, or if you install a plug-in.\n"
+        "`bakeoff validate` checks more.\n"
     )
     text = f"# All keys of a line-up\n\n{note}"
     for table in lineup_entry().tables:

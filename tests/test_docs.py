@@ -100,15 +100,6 @@ def _run_on_an_existing_index(text: str, folder: Path) -> None:
     assert {len(ranking) for ranking in outcome.ran[0].rankings.values()} == {len(documents)}
 
 
-def test_the_line_up_for_a_test_set_is_what_init_writes(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "tests" / "docs_corpora" / "centre", tmp_path, dirs_exist_ok=True)
-    for command in (["corpus", "import", "help"], ["queries", "import", "asked.csv"], ["init", "task"]):
-        say(tmp_path, *command)
-    text = (DOCS / "tutorial" / "your-documents.md").read_text(encoding="utf-8")
-    (shown,) = re.findall(r"^`bakeoff.toml`:\n\n```toml\n(.*?)^```", text, re.M | re.S)
-    assert (tmp_path / "bakeoff.toml").read_text() == shown
-
-
 def test_the_page_is_announced_as_the_guide_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real page, ended at once as by Ctrl-C; its port and its token are another each time."""
     shutil.copytree(ROOT / "tests" / "docs_corpora" / "centre", tmp_path, dirs_exist_ok=True)

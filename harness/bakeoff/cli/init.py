@@ -45,6 +45,7 @@ def init(
     """
     from dataclasses import replace
 
+    from bakeoff.core.extensions import collect_entries, load_place
     from bakeoff.core.printable import pluralise
     from bakeoff.tasks.ground_truth import FILE
     from bakeoff.tasks.task_sources import Files, missing_weights, source_of, source_of_files, write_lineup
@@ -69,6 +70,8 @@ def init(
         raise InputError("--column and --grade are for tables", remedy=FLAGS)
     grading = grading_command(task if task and source.own else out, out)
     loaded = write_lineup(out, source, grading)
+    for place in collect_entries("AFTER_INIT").values():
+        load_place(place)(out, force=force)
     sizes = f"{pluralise(len(loaded.documents), 'document')}, {pluralise(len(loaded.queries), 'query')}"
     judged = sum(map(len, loaded.judgments.values()))
     say(f"{out}: written; its task has {sizes}, {pluralise(judged, 'judgment') if judged else 'no judgments yet'}")

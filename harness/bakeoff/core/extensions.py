@@ -9,7 +9,8 @@ Every package in `bakeoff/extensions/` lists what it adds in its own `__init__`:
 - `REGISTRIES` of its own, for `bakeoff options`;
 - `ISOLATION`, what creates adapters in their own processes;
 - `BEFORE_REMOVAL`, what to call with a scratch folder before it is removed;
-- `TASK_HEALTH`, what `validate` calls with a task;
+- `TASK_HEALTH`, what `validate` calls with a task, and `AFTER_INIT`, what `init` calls with a new line-up;
+- `SCHEMAS`, structs of files that have a JSON Schema;
 - `SEVERAL_RESULTS` and `SEVERAL_TASKS`, what `report` calls with several results, and `run` with those of its tasks.
 
 Other packages offer commands by the entry point `bakeoff.commands`, and the rest by those of the registries.

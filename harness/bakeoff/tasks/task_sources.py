@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -236,12 +236,13 @@ def _text(source: TaskSource, grading: str, highest: int = max(GRADES), rounds: 
         'measures = ["p@5", "recall@10", "mrr", "ndcg@10"]',
         'primary = "ndcg@10"                # the deciding measure',
         f"rounds = {rounds}".ljust(35) + "# how often each query is timed",
+        '# baseline = "bm25"                # your current system: all others are compared with it',
     ]
     if grading:
         lines += ["", "# This task is not graded yet. Grade it on a page, or with a model (--judge llm):"]
         lines += [f"#     {grading}"]
     lines += [""] + ([f"task = {toml_value(source.own)}"] if source.own else _task_lines(source, highest))
-    return "\n".join([*lines, "", *_CONTENDERS, ""])
+    return "\n".join([*lines, "", _CONTENDERS])
 
 
 def _task_lines(source: TaskSource, highest: int) -> list[str]:
@@ -260,21 +261,34 @@ def _task_lines(source: TaskSource, highest: int) -> list[str]:
     return lines
 
 
-_CONTENDERS: Sequence[str] = (
-    "# These need no key and no network.",
-    "",
-    "[[contender]]",
-    'ranker = "bm25"                    # keyword search, the baseline to beat',
-    "",
-    "[[contender]]",
-    'provider = "minilm"                # bakeoff models pull minilm',
-    'store = "faiss"                    # exact search; `bakeoff list` shows all stores',
-    "",
-    "# A hosted model runs if its key is set; --dry-run prints the cost.",
-    "",
-    "# [[contender]]",
-    '# provider = "openai"              # OPENAI_API_KEY',
-    '# model = "text-embedding-3-small"',
-    "# dimensions = [1536, 256]         # one row each, embedded once",
-    '# store = "faiss"',
-)
+_CONTENDERS = """\
+# These need no key and no network.
+
+[[contender]]
+ranker = "bm25"                    # keyword search
+
+[[contender]]
+provider = "minilm"                # bakeoff models pull minilm
+store = "faiss"                    # exact search; `bakeoff list` shows all stores
+
+# To add one of these rows, remove the # of its lines.
+
+# [[contender]]
+# provider = "minilm"
+# store = "faiss"
+# chunking = [{ strategy = "sentence", size = 64 }, { strategy = "whole" }]    # one row each
+
+# [[contender]]
+# provider = "minilm"
+# store = "lancedb"                # pip install 'bakeoff[lancedb]'
+# search = "hybrid"                # vectors and keywords, both in the store
+
+# [[fusion]]                       # hybrid search with any store
+# of = ["bm25", "minilm+faiss"]
+
+# [[contender]]
+# provider = "openai"              # OPENAI_API_KEY; --dry-run prints the cost
+# model = "text-embedding-3-small"
+# dimensions = [1536, 256]         # one row each, embedded once
+# store = "faiss"
+"""

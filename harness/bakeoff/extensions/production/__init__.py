@@ -14,3 +14,4 @@ COMMANDS = (
 )
 WORDS = {"production": f"{_HERE}.words:WORDS"}
 API = {"interleave": f"{_HERE}.interleave:interleave"}
+SCHEMAS = {"log": f"{_HERE}.search_log:Impression"}

@@ -6,7 +6,7 @@ import datetime
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from bakeoff_providers.errors import InputError
@@ -41,14 +41,14 @@ class LogColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Impression(msgspec.Struct, frozen=True, kw_only=True):
     """One query of a user, the documents shown in order, and those clicked."""
 
-    query: str
-    shown: tuple[str, ...]
-    clicked: tuple[str, ...] = ()
-    time: str = ""
-    user: str = ""
-    session: str = ""
-    arm: str = ""
-    team: tuple[str, ...] = ()
+    query: Annotated[str, "the query text"]
+    shown: Annotated[tuple[str, ...], "document ids in order"]
+    clicked: Annotated[tuple[str, ...], "the ids that were clicked"] = ()
+    time: Annotated[str, "ISO 8601, or seconds since 1970"] = ""
+    user: Annotated[str, "a pseudonym of the user"] = ""
+    session: Annotated[str, "the user's visit"] = ""
+    arm: Annotated[str, "the system that answered, in an A/B test"] = ""
+    team: Annotated[tuple[str, ...], "for each rank, the system that it came from: a or b"] = ()
 
 
 def read_log(path: Path, columns: LogColumns, needed: Sequence[str], *, empty: bool = False) -> list[Impression]:

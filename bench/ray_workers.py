@@ -34,8 +34,7 @@ from bakeoff.extensions.ray.pool import EmbedPool, LimitsActor
 from bakeoff.extensions.ray.workers import WorkerJob
 from bakeoff.systems.dense import Dense
 from bakeoff_providers import PROVIDERS
-from bakeoff_providers.adapter import cache_key
-from bakeoff_providers.base import Role
+from bakeoff_providers.base import Role, cache_key
 
 GOAL = 1.6
 WARM_TEXT = "a text for each worker before the clock starts"

@@ -20,8 +20,8 @@ EXTENSIONS = "bakeoff.extensions."
 PURE = {"evaluation", "statistics"}
 IMPURE = {"os", "pathlib", "time", "datetime", "socket", "subprocess", "urllib", "shutil", "tempfile", "random"}
 LONGEST = 600  # lines of a module
-MOST_LINES = {"core": 38_400, "all": 62_560}  # `wc -l`; the core is all but bakeoff/extensions
-MOST_MODULES = 415
+MOST_LINES = {"core": 38_170, "all": 62_350}  # `wc -l`; the core is all but bakeoff/extensions
+MOST_MODULES = 385
 _PLACE = re.compile(r"(bakeoff|bakeoff_providers)(\.\w+)+(:\w+)?")
 
 

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from bakeoff.core.arrays import Values
-from bakeoff.statistics.best_set import best_set
-from bakeoff.statistics.incumbent import versus
+from bakeoff.statistics.best_set import best_set, versus
 from bakeoff.statistics.looks import Looks, best_set_at, cost_of_looks, versus_at
 from numpy.random import Generator
 from numpy.typing import NDArray

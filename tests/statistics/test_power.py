@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from bakeoff.statistics.power import detection_power, queries_needed
+from bakeoff.statistics.design import detection_power, queries_needed
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats

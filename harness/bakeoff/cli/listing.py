@@ -85,7 +85,7 @@ def list_(
 
 def _say_names(title: str, lines: list[str]) -> None:
     """Prints names after a title. Further lines are aligned with the first name."""
-    from bakeoff.core.wrapping import screen_width, wrap
+    from bakeoff.core.printable import screen_width, wrap
 
     for line in lines:
         for part in wrap(line, screen_width(sys.stdout) - TITLE):

@@ -259,7 +259,7 @@ def shard_folders(vectors: str | None) -> tuple[Path, ...]:
 
 def say(text: str, *, err: bool = False) -> None:
     """Prints a sentence wrapped to the screen. In a log on stderr, lines stay whole."""
-    from bakeoff.core.wrapping import screen_width, wrap
+    from bakeoff.core.printable import screen_width, wrap
 
     stream = sys.stderr if err else sys.stdout
     text = without_secrets(text) if err else text  # before a line break can split one

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
+from bakeoff_providers.base import Price
 from bakeoff_providers.errors import Missing, place_words
-from bakeoff_providers.prices import Price
 
 from bakeoff.core.extensions import collect_entries, load_place
 from bakeoff.core.facts import Fact, Failure

@@ -14,7 +14,7 @@ from bakeoff.core.facts import Fact, fact
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.ranked_grades import join
 from bakeoff.evaluation.score import score_queries
-from bakeoff.lineup.labels import match_labels
+from bakeoff.lineup.checks import match_labels
 from bakeoff.results.compare import other_grades, why_not
 from bakeoff.results.result import Result
 from bakeoff.statistics.averaging import Averaging

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from bakeoff_providers.secrets import HIDDEN, collect_spellings
 
-from bakeoff.core.public import public_fields
+from bakeoff.core.facts import public_fields
 
 LINEUP = "lineup"  # plain mappings whose keys are fields
 OPEN = frozenset({"headers", "options", "overrides", "store_options"})  # in a line-up: what people call as they like

@@ -24,7 +24,7 @@ from bakeoff.core.task import Task
 from bakeoff.embedding.preflight import task_warnings
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores
-from bakeoff.lineup.labels import safe_label
+from bakeoff.lineup.checks import safe_label
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.draft import SUFFIX, Course, Draft, Drafts, Head, head_of
 from bakeoff.running.embeddings import Embeddings
@@ -32,9 +32,16 @@ from bakeoff.running.engines import engine_of, with_shared_cache
 from bakeoff.running.environment import this_machine
 from bakeoff.running.measuring import Comparison, Measuring
 from bakeoff.running.prepare import Preparation, check, check_models
-from bakeoff.running.scoring import Scorer, check_dates, check_graded, without_queries
+from bakeoff.running.scoring import (
+    Scorer,
+    check_dates,
+    check_graded,
+    check_tunable,
+    with_gains,
+    with_tuned_weights,
+    without_queries,
+)
 from bakeoff.running.settings import Settings
-from bakeoff.running.stage_tables import check_tunable, with_gains, with_tuned_weights
 from bakeoff.running.stages import Answered, Compared, Scored
 from bakeoff.search.stores.scratch import scratch
 from bakeoff.systems.base import NotRun, Prepared

@@ -1,9 +1,11 @@
-"""Pairs of contenders: differences, intervals and p-values."""
+"""Pairs of contenders: differences, effects, equivalence, intervals and p-values."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import combinations
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -11,11 +13,37 @@ from numpy.typing import ArrayLike
 
 from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
-from bakeoff.statistics.columns import Pairs, differences_of, table_of
-from bakeoff.statistics.effects import effect_size, wins_ties_losses
-from bakeoff.statistics.guarded import Differences, guard_differences
+from bakeoff.statistics.columns import Pairs, differences_of, spread, table_of
+from bakeoff.statistics.constants import ALPHA, NOISE
+from bakeoff.statistics.guarded import WORST, Differences, equivalence_p, guard_differences
 from bakeoff.statistics.small_samples import doubt
 from bakeoff.statistics.tests import holm_of_distinct, holm_of_pairs, hypothesis_of, t_test, wilcoxon
+
+
+def effect_size(differences: ArrayLike) -> float:
+    """Cohen's d_z: the mean difference in standard deviations; infinite if all queries differ equally."""
+    d = np.asarray(differences, dtype=np.float64)
+    mean, sd = float(d.mean()), spread(d)
+    if mean == 0:
+        return 0.0
+    return mean / sd if sd > 0 else math.copysign(math.inf, mean)
+
+
+def wins_ties_losses(differences: ArrayLike) -> tuple[int, int, int]:
+    """The number of queries on which the first contender is better, equal, worse."""
+    d = np.asarray(differences, dtype=np.float64)
+    wins, losses = int(np.count_nonzero(d > NOISE)), int(np.count_nonzero(d < -NOISE))
+    return wins, len(d) - wins - losses, losses
+
+
+def kendall_tau(a: ArrayLike, b: ArrayLike) -> float:
+    """Kendall's tau-b between two scorings of the same contenders; NaN if one is all ties."""
+    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    upper = np.triu_indices(len(x), 1)
+    dx, dy = (np.sign(np.subtract.outer(v, v)[upper]) for v in (x, y))
+    untied = np.count_nonzero(dx) * np.count_nonzero(dy)
+    return float((dx * dy).sum() / math.sqrt(untied)) if untied else math.nan
+
 
 MANY_PAIRS = 1000  # up to this many, all pairs are shown
 
@@ -101,3 +129,21 @@ def compare_chosen(
     asked = [hypothesis_of(differences_of(scores[a], scores[b])) for a, b in chosen]
     adjusted = holm_of_distinct([pair.p for pair in pairs], asked)
     return [msgspec.structs.replace(pair, p_holm=float(p)) for pair, p in zip(pairs, adjusted, strict=True)]
+
+
+Relation = Literal["better", "worse", "equivalent", "undecided"]
+
+
+def equivalence_tests(differences: Sequence[Values], margin: float, *, worst: float | None = WORST) -> Values:
+    """The Holm-adjusted p of each pair. Equal differences are one hypothesis."""
+    p = [equivalence_p(d, margin, worst=worst) for d in differences]
+    return holm_of_distinct(p, [hypothesis_of(d) or b"" for d in differences])
+
+
+def relation(difference: float, p: float, p_equivalent: float | None, alpha: float = ALPHA) -> Relation:
+    """The relation of a pair. A difference within the margin is equivalence, even if it is significant."""
+    if p_equivalent is not None and p_equivalent <= alpha:
+        return "equivalent"
+    if p <= alpha:
+        return "better" if difference > 0 else "worse"
+    return "undecided"

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bakeoff.core.figures import Percentiles
-from bakeoff.extensions.storelab import sweep_pictures
-from bakeoff.extensions.storelab.sweep import StoreGrid, SweepPoint, mark_fronts, sentences, sweep
+from bakeoff.extensions.storelab.sweep import StoreGrid, SweepPoint, draw, mark_fronts, sentences, sweep
 from bakeoff.extensions.storelab.tables import markdown, sweep_sheet
 from bakeoff.extensions.storelab.vector_sample import VectorSample, synthetic
 from bakeoff.search.stores import STORES
@@ -123,7 +122,7 @@ def test_several_parameters_are_walked_together(sample: VectorSample) -> None:
 
 def test_the_sheet_shows_the_fronts_and_the_curves_are_drawn(sample: VectorSample, tmp_path: Path) -> None:
     found = sweep(sample, [StoreGrid("hnswlib", {"m": 8}, {"ef": [10, 100]})], rounds=1)
-    text = markdown(sweep_sheet(found), sweep_pictures.draw(found, tmp_path))
+    text = markdown(sweep_sheet(found), draw(found, tmp_path))
     assert "| hnswlib m=8 | ef = " in text
     assert "![recall-size](recall-size.png)" in text
     for name in ("recall-latency.png", "recall-size.png"):

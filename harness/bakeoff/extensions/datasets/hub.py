@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import msgspec
 from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.options import convert
 from bakeoff_providers.registry import missing_modules
-from bakeoff_providers.shapes import convert
 
 from bakeoff.core.facts import fact
 from bakeoff.core.task import Task

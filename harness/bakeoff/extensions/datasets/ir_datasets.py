@@ -11,8 +11,7 @@ from bakeoff_providers.registry import missing_modules, nearest
 
 from bakeoff.core.task import Task
 from bakeoff.tasks.formats.cells import Row, Rows
-from bakeoff.tasks.formats.document_rows import DocumentColumns
-from bakeoff.tasks.formats.rows import Columns, JudgmentColumns, Leniency, QueryColumns, task_of
+from bakeoff.tasks.formats.rows import Columns, DocumentColumns, JudgmentColumns, Leniency, QueryColumns, task_of
 from bakeoff.tasks.formats.shared_options import ColumnNames, DropEmpty, DropNegative, DropUnknown, Rel
 
 COLUMNS = Columns(

@@ -151,8 +151,7 @@ def sweep(
 
     A parameter that is set several times takes each value in turn; the others use the store's own grid.
     """
-    from bakeoff.extensions.storelab import sweep_pictures
-    from bakeoff.extensions.storelab.sweep import StoreGrid
+    from bakeoff.extensions.storelab.sweep import StoreGrid, draw, missing
     from bakeoff.extensions.storelab.sweep import sweep as sweep_stores
     from bakeoff.extensions.storelab.tables import sweep_sheet
     from bakeoff.report.console import Bars
@@ -172,9 +171,9 @@ def sweep(
     if not swept.points:
         reasons = "".join(f"\n  {label}: {reason}" for label, reason in swept.not_run.items())
         raise StoreError(f"no setting could be measured, so nothing was written{reasons}")
-    if reason := sweep_pictures.missing():
+    if reason := missing():
         echo(f"no pictures: {reason}", err=True)
-    write_sheet(out, "sweep", swept, sweep_sheet(swept), lambda folder: sweep_pictures.draw(swept, folder, _warn))
+    write_sheet(out, "sweep", swept, sweep_sheet(swept), lambda folder: draw(swept, folder, _warn))
 
 
 def _warn(text: str) -> None:

@@ -22,7 +22,7 @@ from bakeoff_providers.errors import BakeoffError, Unavailable
 from bakeoff.core.clock import time_call
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
-from bakeoff.extensions.storelab.own_process import in_own_process
+from bakeoff.extensions.storelab.client_loops import in_own_process
 from bakeoff.extensions.storelab.vector_sample import VectorSample
 from bakeoff.running.environment import this_machine
 from bakeoff.search.stores import STORES

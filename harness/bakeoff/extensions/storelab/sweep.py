@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 from bakeoff_providers.errors import BakeoffError
+from bakeoff_providers.registry import missing_modules
 
-from bakeoff.core import clock
+from bakeoff.core import clock, drawing
 from bakeoff.core.clock import percentiles, time_call
 from bakeoff.core.figures import Percentiles
 from bakeoff.core.machine import Machine, after_work
@@ -289,3 +291,57 @@ def _search_all(store: Store, sample: VectorSample, k: int, rounds: int, nearest
                 nearest_rows, scores = exact_rows[place], exact_scores[place]
                 recalls.append(brute_force.recall_of_rows(rows_of(hits), query, sample.documents, nearest_rows, scores))
     return float(np.mean(recalls)), samples
+
+
+def missing() -> str | None:
+    """Which install would make pictures possible; None when they are."""
+    return missing_modules(("altair", "vl_convert"), "charts")
+
+
+def draw(sweep: Sweep, folder: Path, say: Callable[[str], None] = lambda _text: None) -> list[str]:
+    """Writes both curves and returns their file names; none where the libraries are missing or can't draw."""
+    if missing():
+        return []
+    curves = {
+        "recall-latency.png": ("fastest", "p50", "search p50, ms"),
+        "recall-size.png": ("smallest", "megabytes", "index, MB"),
+    }
+    rows = [
+        {
+            "store": point.label,
+            "setting": f"{point.label} {point.setting}".strip(),
+            "recall": point.recall,
+            "p50": point.latency.p50,
+            "megabytes": None if point.index_bytes is None else point.index_bytes / 1e6,
+            "fastest": point.fastest,
+            "smallest": point.smallest,
+        }
+        for point in sweep.points
+    ]
+    specs = [
+        _curve([row for row in rows if row[cost] is not None], front, cost, title, sweep.k).to_dict()
+        for front, cost, title in curves.values()
+    ]
+    written = []
+    for name, picture in zip(curves, drawing.draw(specs), strict=True):
+        if isinstance(picture, drawing.DrawingFailed):
+            say(f"{name} could not be drawn: {picture}")
+        else:
+            (folder / name).write_bytes(picture.png)
+            written.append(name)
+    return written
+
+
+def _curve(rows: list[dict[str, Any]], front: str, cost: str, title: str, k: int) -> Any:
+    """All settings as points, the front as a line; costs differ by powers of ten, so their axis does too."""
+    import altair
+
+    base = altair.Chart(altair.InlineData(values=rows)).encode(
+        x=altair.X("recall:Q", title=f"recall@{k} against exact search", scale=altair.Scale(zero=False)),
+        y=altair.Y(f"{cost}:Q", title=title, scale=altair.Scale(type="log", nice=False)),
+    )
+    points = base.mark_circle(size=45, opacity=0.75).encode(
+        color=altair.Color("store:N", title=None), shape=altair.Shape("store:N", title=None)
+    )
+    line = base.transform_filter(f"datum.{front}").mark_line(color="#555", strokeWidth=1).encode(order="recall:Q")
+    return (line + points).properties(width=560, height=340, title=f"{title} against recall")

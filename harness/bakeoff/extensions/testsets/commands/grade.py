@@ -30,7 +30,6 @@ from bakeoff.cli.shared_options import (
     say_commands,
 )
 from bakeoff.extensions.testsets.commands.annotate import OpenPage, Port, Who, serve_page, write_truth
-from bakeoff.extensions.testsets.commands.looks import grade_until_decided, look_queries
 from bakeoff.extensions.testsets.commands.pairs_to_grade import (
     AllBelow,
     ChatOption,
@@ -40,6 +39,8 @@ from bakeoff.extensions.testsets.commands.pairs_to_grade import (
     chat_askers,
     echo_estimate,
     echo_usage,
+    grade_until_decided,
+    look_queries,
     pairs_to_grade,
     rankings_for,
 )

@@ -1,15 +1,18 @@
-"""Shared by the grading commands: the pairs to grade, and chat models with their options and usage."""
+"""Shared by the grading commands: the pairs to grade, planned looks, and chat models with their options and usage."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
+from bakeoff_providers.errors import InputError
 
 from bakeoff.cli.shared_options import lineup_path, parse_settings, say, warn
 from bakeoff.core.printable import pluralise
+from bakeoff.extensions.testsets.task_folder import TaskFolder
 
 if TYPE_CHECKING:
     from bakeoff.calls.paid import Usage
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from bakeoff.extensions.testsets.ask import Asker
     from bakeoff.extensions.testsets.pool import Rankings
     from bakeoff.extensions.testsets.task_folder import TaskFolder
+    from bakeoff.tasks.looks import LookState
+
 
 Depth = Annotated[int, typer.Option(min=1, help="Number of documents to pool from each contender.")]
 AllBelow = Annotated[int, typer.Option(min=0, help="Grade all pairs if there are at most this many.")]
@@ -122,3 +127,70 @@ def _dollars(usage: Usage) -> str:
     if usage.usd is None:
         return "price unknown (give price_in and price_out)"
     return f"${usage.usd:.4f}" if usage.usd else "free"
+
+
+GradePairs = Callable[["TaskFolder", "list[QueryDocument]", Callable[[], object]], None]
+
+
+def look_queries(folder: TaskFolder) -> list[str] | None:
+    """The queries of the next planned look, and says so; None without a plan, or when it is over."""
+    state = _state(folder)
+    if state is None or state.is_last:
+        return None
+    look = state.number + 1
+    of, left = len(state.plan.queries), len(state.missing(look))
+    say(f"Look {look} of {of} is at {state.plan.queries[look - 1]} queries; {left} of them are not graded yet.")
+    return state.asked(look)
+
+
+def grade_until_decided(
+    source: str, lineup: Path, depth: int, all_below: int, offline: bool, grade_pairs: GradePairs
+) -> None:
+    """Look after look: grades what the next one takes, in the order that was drawn, and stops when the plan decides.
+
+    It also stops where grades of a look are still missing afterwards.
+    """
+    while True:
+        folder = TaskFolder.open(source)
+        state = _state(folder)
+        if state is None:
+            raise InputError(
+                "the task has no plan of looks", file=folder.path,
+                remedy=f"bakeoff plan-queries RESULT --looks 5 --difference 0.05 --task {source}",
+            )  # fmt: skip
+        if state.number and _is_over(folder, lineup, offline):
+            return
+        wanted = set(state.next_queries())
+        look = state.number + 1
+        say(f"Look {look} of {len(state.plan.queries)} takes {len(wanted)} more queries.")
+        pairs, keep = pairs_to_grade(folder, lineup, depth, all_below, offline, ungraded=False)
+        grade_pairs(folder, [pair for pair in pairs if pair[0] in wanted], keep)
+        after = _state(TaskFolder.open(source))
+        if after is None or after.number < look:
+            left = len(after.missing(look)) if after else 0
+            say(f"{left} queries of look {look} are not graded whole yet; the same command goes on.")
+            return
+
+
+def _state(folder: TaskFolder) -> LookState | None:
+    from bakeoff.tasks.looks import read_state
+
+    return read_state(folder.kind.base, folder.task)
+
+
+def _is_over(folder: TaskFolder, lineup: Path, offline: bool) -> bool:
+    """Runs the line-up on the queries of the last look, says what it decides, and whether that is the end."""
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.report.console import Bars
+    from bakeoff.report.verdict_words import verdict_sentences
+    from bakeoff.results.summary import summarise
+    from bakeoff.running.runner import Settings, run, vectors_folder
+
+    task = folder.kind.at_look(folder.task)
+    settings = Settings(cache=vectors_folder(), offline=offline, progress=Bars(), notice=warn, recorded=False)
+    chosen = replace(Lineup.read(lineup), task=task, tasks=(), overrides={}, rounds=1)
+    summary = summarise(run(chosen, settings))
+    for sentence in verdict_sentences(summary):
+        say(sentence)
+    look = summary.verdict.look
+    return summary.verdict.decided or (look is not None and look.number == len(look.queries))

@@ -31,9 +31,8 @@ def plan_queries(
     task: Annotated[str | None, typer.Option(help="The task that a plan of looks is written into.")] = None,
 ) -> None:
     """Say how many queries to label for an interval of a chosen width, or to find a chosen difference."""
-    from bakeoff.extensions.testsets.plan_queries import plan_looks
+    from bakeoff.extensions.testsets.plan_queries import looks_sentences, plan_looks, terminal
     from bakeoff.extensions.testsets.plan_queries import plan_queries as plan
-    from bakeoff.extensions.testsets.plan_report import looks_sentences, terminal
     from bakeoff.report.console import console
     from bakeoff.results.compare import read_results
 

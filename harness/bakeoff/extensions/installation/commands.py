@@ -1,4 +1,4 @@
-"""`bakeoff cache`: inspect, prune and clear the vector cache."""
+"""`bakeoff cache` and `bakeoff doctor`: the vector cache, and a check of every provider."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bakeoff.cli.command_table import Family
+from bakeoff.cli.shared_options import say
 from bakeoff.cli.streams import echo
 
 if TYPE_CHECKING:
     from bakeoff.embedding.cache import Freed
+
 
 cache = Family(help="Vectors on disk, so that none is paid for twice.", no_args_is_help=True)
 
@@ -64,3 +66,38 @@ def _report(freed: Freed) -> None:
     echo(f"freed {freed.size_bytes / 1e6:.1f} MB")
     if freed.in_use:
         echo(f"left alone, because a run uses them: {freed.in_use} spaces", err=True)
+
+
+DASH = "–"
+
+
+def doctor(
+    provider: Annotated[
+        list[str] | None, typer.Option(help="Check this provider; exit 1 if it fails. Repeatable.")
+    ] = None,
+) -> None:
+    """Check every provider: library, key, server, model, and one test embedding."""
+    from bakeoff_providers import PROVIDERS
+
+    from bakeoff.report.brief_notes import needs_sentence
+    from bakeoff.report.console import console
+    from bakeoff.report.grid import Figures, Grid
+    from bakeoff.report.groups import shorten
+    from bakeoff.report.numbers import milliseconds
+    from bakeoff.report.words import failure_words
+    from bakeoff.running.validation import examine
+
+    findings = list(examine(provider or PROVIDERS.names()))
+    ready = [finding for finding in findings if not finding.failure]
+    lacking = [(finding, finding.failure) for finding in findings if finding.failure]
+    rest = f"; {needs_sentence([failure for _, failure in lacking])}" if lacking else ""
+    say(f"{len(ready)} of {len(findings)} providers are ready{rest}")
+    table = Grid(["provider", "model", Figures("dimensions"), Figures("one query, ms")])
+    for finding in ready:
+        time = DASH if finding.milliseconds is None else milliseconds(finding.milliseconds)
+        table.add_row(finding.provider, shorten(finding.model), str(finding.dimensions or DASH), time)
+    console().print(table)
+    for finding, failure in lacking:
+        say(f"  {finding.provider:<22}{failure_words(failure)}")
+    if provider and lacking:
+        raise typer.Exit(1)

@@ -29,8 +29,7 @@ from bakeoff.calls.retry import RetryPolicy
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import corpus_batches
 from bakeoff.embedding.vector_rows import BLOCK
-from bakeoff.extensions.ray.cluster import connect
-from bakeoff.extensions.ray.pool import EmbedPool, LimitsActor
+from bakeoff.extensions.ray.pool import EmbedPool, LimitsActor, connect
 from bakeoff.extensions.ray.workers import WorkerJob
 from bakeoff.systems.dense import Dense
 from bakeoff_providers import PROVIDERS

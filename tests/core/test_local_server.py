@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from bakeoff.core import local_server
 from bakeoff.core.local_server import LocalHandler, LocalServer
-from bakeoff.extensions.several_results.site import Site
+from bakeoff.extensions.several_results.history import Site
 from bakeoff.extensions.testsets import annotate
 from bakeoff.extensions.testsets.annotate import GradingSession
 

@@ -22,9 +22,15 @@ from bakeoff_providers.registry import nearest
 from bakeoff_providers.secrets import is_secret_variable
 
 from bakeoff.embedding.chunking import ContenderChunking
-from bakeoff.lineup.checks import ADDRESSES, check_label, check_no_password, check_no_secrets, safe_label
+from bakeoff.lineup.checks import (
+    ADDRESSES,
+    check_label,
+    check_no_password,
+    check_no_secrets,
+    name_without_marks,
+    safe_label,
+)
 from bakeoff.lineup.entries import ContenderEntry, FusionEntry, Prompt, PromptName, RerankEntry, StoreEntry
-from bakeoff.lineup.variables import name_without_marks
 from bakeoff.search.fusion import Fusion
 from bakeoff.search.rankers import RANKERS
 from bakeoff.search.rerankers import RERANKERS

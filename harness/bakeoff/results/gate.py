@@ -19,8 +19,8 @@ from bakeoff.results.compare import other_grades, why_not
 from bakeoff.results.result import Result
 from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.columns import differences_of
+from bakeoff.statistics.compare import assess_drop, finds_drop
 from bakeoff.statistics.constants import ALPHA, NOISE
-from bakeoff.statistics.drop import assess_drop, finds_drop
 from bakeoff.statistics.guarded import WORST, queries_for_equivalence
 from bakeoff.statistics.tests import holm_of_distinct
 

@@ -48,7 +48,7 @@ from bakeoff.systems.base import NotRun, Prepared
 from bakeoff.systems.failures import Additions, attempt
 from bakeoff.tasks.kinds import TASK_KINDS, load_kind
 from bakeoff.tasks.kinds.base import Extras, FinishedRun, TaskKind
-from bakeoff.tasks.sample import draw_sample
+from bakeoff.tasks.load import draw_sample
 
 __all__ = ["NotRun", "Outcome", "Scored", "Settings", "run", "vectors_folder"]
 

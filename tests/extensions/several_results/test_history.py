@@ -15,8 +15,7 @@ import msgspec
 import pytest
 from bakeoff.core.files import write_json
 from bakeoff.extensions.several_results import history
-from bakeoff.extensions.several_results.history import Entry, changes, points, sentences
-from bakeoff.extensions.several_results.site import HOST, Site, entries
+from bakeoff.extensions.several_results.history import HOST, Entry, Site, changes, entries, points, sentences
 from bakeoff.results.schema import SUMMARY, Summary, read_summary
 from msgspec.structs import replace
 

@@ -95,7 +95,7 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
 ) -> None:
     """Show the results folder as a site on 127.0.0.1."""
-    from bakeoff.extensions.several_results.site import HOST, Site
+    from bakeoff.extensions.several_results.history import HOST, Site
 
     if not folder.is_dir():
         raise InputError("is not a folder", file=folder, remedy="name the folder that holds the results")

@@ -20,6 +20,17 @@ from bakeoff.core.id_rows import IdRows
 from bakeoff.core.task import Document, Drawn, Judgments, Query, Task, first_wrong_period, parse_day
 from bakeoff.tasks.formats.cells import BLOCK, Block, Row, Rows, column_of, id_of, text_of
 
+Rel = Annotated[int, "the lowest grade that counts as relevant"]
+Split = Annotated[str, "which judgments are taken: the split's name"]
+HubRevision = Annotated[str | None, "branch, tag or commit on the hub; the newest if left out"]
+Grades = Annotated[dict[str, int] | None, "grades for labels that are words: { Exact = 3, Partial = 1 }"]
+DropNegative = Annotated[bool, "grades below 0 count as unjudged instead of being refused"]
+DropUnknown = Annotated[bool, "leave out judgments of documents or queries that the task lacks"]
+DropEmpty = Annotated[bool, "leave out documents without title and text, and their judgments"]
+IgnoreIdenticalIds = Annotated[bool, "leave a document with the query's own id out of its ranking, as BEIR does"]
+JudgedOnly = Annotated[bool, "leave out queries without any judgment"]
+
+
 _TEXT, _TEXT_OR_NOTHING = {str}, {str, NoneType}
 
 
@@ -224,6 +235,9 @@ class Columns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         tables = convert("columns", given or {}, dict[str, dict[str, Any]])
         merged = {table: {**known.get(table, {}), **names} for table, names in tables.items()}
         return convert("columns", {**known, **merged}, Columns)
+
+
+ColumnNames = Annotated[dict[str, Any] | None, "what the tables call their columns", Columns]
 
 
 BEIR_COLUMNS = Columns(

@@ -20,8 +20,8 @@ EXTENSIONS = "bakeoff.extensions."
 PURE = {"evaluation", "statistics"}
 IMPURE = {"os", "pathlib", "time", "datetime", "socket", "subprocess", "urllib", "shutil", "tempfile", "random"}
 LONGEST = 600  # lines of a module
-MOST_LINES = {"core": 38_170, "all": 62_350}  # `wc -l`; the core is all but bakeoff/extensions
-MOST_MODULES = 385
+MOST_LINES = {"core": 38_000, "all": 62_340}  # `wc -l`; the core is all but bakeoff/extensions
+MOST_MODULES = 379
 _PLACE = re.compile(r"(bakeoff|bakeoff_providers)(\.\w+)+(:\w+)?")
 
 

@@ -22,6 +22,7 @@ from bakeoff_providers.errors import EmbeddingFailed
 from bakeoff_providers.keys import is_secret_name
 from bakeoff_providers.needs import Plugin
 from bakeoff_providers.options import options_of
+from bakeoff_providers.prices import Price as Price
 from bakeoff_providers.secrets import redact_url, without_known
 
 
@@ -78,14 +79,6 @@ def _path_text(value: object) -> str:
     if isinstance(value, PurePath):
         return str(value)
     raise TypeError(f"{type(value).__name__} has no name")
-
-
-class Price(msgspec.Struct, frozen=True, kw_only=True):
-    """A list price with its date and source."""
-
-    usd_per_million_tokens: float
-    seen: str
-    source: str
 
 
 Vectors = npt.NDArray[np.float32]

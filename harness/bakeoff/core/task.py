@@ -19,7 +19,7 @@ from bakeoff_providers.registry import nearest
 
 from bakeoff.core.facts import Fact, Public
 from bakeoff.core.filters import conditions
-from bakeoff.core.id_rows import LazySequence
+from bakeoff.core.lazy_sequence import LazySequence
 
 FROM, TO, AS_OF = "valid_from", "valid_to", "as_of"
 _DAY = len("2026-11-16")

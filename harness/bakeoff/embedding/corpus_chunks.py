@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bakeoff.core.corpus import StoredDocuments
-from bakeoff.core.id_rows import IdRows, LazySequence
+from bakeoff.core.id_rows import IdRows
+from bakeoff.core.lazy_sequence import LazySequence
 from bakeoff.core.progress import track
 from bakeoff.core.task import Document, document_ids
 from bakeoff.embedding.chunking import Chunk, document_chunks

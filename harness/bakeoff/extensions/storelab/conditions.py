@@ -17,7 +17,7 @@ from bakeoff.extensions.storelab.cold import ColdStart, cold_start
 from bakeoff.extensions.storelab.filtered import SHARES, FilterTest, filter_test_saved, possible
 from bakeoff.extensions.storelab.footprint import store_folder
 from bakeoff.extensions.storelab.vector_sample import VectorSample
-from bakeoff.running.environment import this_machine
+from bakeoff.running.settings import this_machine
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.scratch import scratch
 

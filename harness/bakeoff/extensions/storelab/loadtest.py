@@ -21,7 +21,7 @@ from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
 from bakeoff.extensions.storelab.client_loops import DROP_AFTER, ClientSamples, Search, closed, open_
 from bakeoff.extensions.storelab.vector_sample import VectorSample
-from bakeoff.running.environment import this_machine
+from bakeoff.running.settings import this_machine
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Capabilities, SizeModel, Store

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from bakeoff.core.files import read_bytes, write_atomic
 from bakeoff.core.filters import Condition, Metadata, tokens
-from bakeoff.core.id_rows import IdRows, LazySequence
+from bakeoff.core.id_rows import IdRows
+from bakeoff.core.lazy_sequence import LazySequence
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores.base import Store
 

@@ -1,4 +1,4 @@
-"""Shared by the grading commands: the pairs to grade, planned looks, and chat models with their options and usage."""
+"""Shared by the commands: arguments, the pairs to grade, planned looks, chat models with options and usage."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.cli.shared_options import lineup_path, parse_settings, say, warn
+from bakeoff.cli.shared_options import OWN_LINEUP, grading_command, latest, lineup_path, parse_settings, say, warn
 from bakeoff.core.printable import pluralise
 from bakeoff.extensions.testsets.task_folder import TaskFolder
 
@@ -23,9 +23,17 @@ if TYPE_CHECKING:
     from bakeoff.tasks.looks import LookState
 
 
+TaskArgument = Annotated[str, typer.Argument(help="Task folder, task.toml, built-in name, or line-up.")]
+ResultOption = Annotated[
+    Path | None,
+    typer.Option(callback=latest, help="Use the rankings of this result (or `latest`)."),
+]
 Depth = Annotated[int, typer.Option(min=1, help="Number of documents to pool from each contender.")]
 AllBelow = Annotated[int, typer.Option(min=0, help="Grade all pairs if there are at most this many.")]
 Ungraded = Annotated[bool, typer.Option("--ungraded", help="Only pairs without a grade.")]
+
+ARTICLES = Path("articles.json")  # written by `corpus import`, read by `queries import`
+SHOWN = 10  # entries shown of a list
 
 
 class PairsToGrade(NamedTuple):
@@ -194,3 +202,29 @@ def _is_over(folder: TaskFolder, lineup: Path, offline: bool) -> bool:
         say(sentence)
     look = summary.verdict.look
     return summary.verdict.decided or (look is not None and look.number == len(look.queries))
+
+
+def annotator_name(given: str | None) -> str:
+    """The annotator's name: the given one, or the user's name on this machine."""
+    import getpass
+
+    try:
+        return given or getpass.getuser()
+    except (KeyError, OSError):  # a user without a name, as in many containers
+        raise InputError("no user name is known here", place="--who", remedy="give --who NAME") from None
+
+
+def say_list(what: str, names: list[str], where: str) -> None:
+    """The first names of a list; if it is longer, also the file with all of them."""
+    if names:
+        say(f"{what}: {len(names)}")
+        for name in names[:SHOWN]:
+            say(f"  {name}")
+        if len(names) > SHOWN:
+            say(f"  … and {len(names) - SHOWN} more" + (f", all in {where}" if where else ""))
+
+
+def next_to_grade(task: Path | str, lineup: Path | None = None) -> str:
+    """The next commands: a line-up, whose contenders decide what is worth grading, and then the grading."""
+    grade = grading_command(task, lineup or OWN_LINEUP)
+    return f"next: {grade}" if lineup or OWN_LINEUP.exists() else f"next: bakeoff init {task}\n      {grade}"

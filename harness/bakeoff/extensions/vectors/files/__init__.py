@@ -21,7 +21,7 @@ from bakeoff_providers.registry import Registry
 
 from bakeoff.calls.key_index import Keys, keys_from
 from bakeoff.core.hashing import KEY_BYTES, Identity
-from bakeoff.core.id_rows import LazySequence
+from bakeoff.core.lazy_sequence import LazySequence
 from bakeoff.embedding.shards import Tokens
 
 ID, TEXT, TEXT_HASH, TOKENS, VECTOR = "id", "text", "text_hash", "tokens", "vector"

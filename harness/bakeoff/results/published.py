@@ -1,6 +1,6 @@
 """A result as JSON that may be shown to everybody: no secret of the environment is in any text of it.
 
-Names are left as they are (`core/public.py` marks them): by them the parts of a result find each other, and a password
+Names are left as they are (`core/facts.py` marks them): by them the parts of a result find each other, and a password
 may be a word like any other. Numbers and keys are no texts.
 """
 

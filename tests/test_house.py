@@ -21,8 +21,8 @@ EXTENSIONS = "bakeoff.extensions."
 PURE = {"evaluation", "statistics"}
 IMPURE = {"os", "pathlib", "time", "datetime", "socket", "subprocess", "urllib", "shutil", "tempfile", "random"}
 LONGEST = 600  # lines of a module
-MOST_LINES = {"core": 38_400, "all": 62_560}  # `wc -l`; the core is all but bakeoff/extensions
-MOST_MODULES = 415
+MOST_LINES = {"core": 38_312, "all": 63_727}  # `wc -l`; the core is all but bakeoff/extensions
+MOST_MODULES = 386
 SHARED_NAMES = {"Cost", "Draft", "Part", "Price", "_Handler"}  # of two classes each; none may be added
 _PLACE = re.compile(r"(bakeoff|bakeoff_providers)(\.\w+)+(:\w+)?")
 

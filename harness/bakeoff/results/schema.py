@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from bakeoff_providers.errors import InputError
@@ -16,9 +16,11 @@ from bakeoff.core.figures import STOP_WITHIN, Loss, OwnColumn, PairedDifference,
 from bakeoff.core.files import decode_json, read_json, write_atomic, write_folder, write_parts
 from bakeoff.core.machine import Machine
 from bakeoff.core.progress import steps
-from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Drawn
 from bakeoff.results.published import published
+
+if TYPE_CHECKING:
+    from bakeoff.core.ranking import Ranking
 
 AGAIN = "the file was changed after the run: run it again"
 FORMAT = 2  # of the summary; one without a number is of the first format, and has sentences for a verdict
@@ -317,6 +319,8 @@ class QueryResult(msgspec.Struct, kw_only=True, frozen=True):
     @property
     def ranking(self) -> Ranking:
         """The ranking, including its padding."""
+        from bakeoff.core.ranking import Ranking  # here because results are read without numpy
+
         return Ranking(tuple(self.ids), tuple(self.scores), self.matched)
 
 

@@ -233,9 +233,12 @@ def versus(
     flips: int = FLIPS,
     seed: int = SEED,
 ) -> Versus:
-    """For a table of queries × rows. Only `bounded` measures (0 to 1) get imagined failures.
+    """For a table of queries × rows: every row against the incumbent, by single-step max-T over shared sign flips.
 
-    With unequal weights, an imagined failure costs `heaviest` times more: the largest weight over the average.
+    Differences are centred before they are flipped, so the bar is that of the interval as well. A few queries can't
+    rule out rare failures. So a `bounded` measure (0 to 1) gets imagined queries on which one side scores 0 and the
+    other its mean: for a lower bound the row fails, for an upper bound the incumbent. With unequal weights, an
+    imagined failure costs `heaviest` times more: the largest weight over the average.
     """
     others = np.arange(table.shape[1]) != incumbent
     leads = without_noise(table[:, others] - table[:, [incumbent]])

@@ -84,7 +84,7 @@ def find_required(task: Task) -> set[str]:
 
 
 def draw_sample(task: Task, documents: int, seed: int) -> Task:
-    """Sample ungraded documents by seed. Smaller samples are subsets of larger ones."""
+    """Sample ungraded documents by seed; scores are too high on it. Smaller samples are subsets of larger ones."""
     ids, kept = document_ids(task.documents), find_required(task)
     if documents >= len(ids):
         return task

@@ -29,13 +29,11 @@ from bakeoff.calls.retry import RetryPolicy
 from bakeoff.embedding.cache import VectorCache
 from bakeoff.embedding.embed import corpus_batches
 from bakeoff.embedding.vector_rows import BLOCK
-from bakeoff.extensions.ray.cluster import connect
-from bakeoff.extensions.ray.pool import EmbedPool, LimitsActor
+from bakeoff.extensions.ray.pool import EmbedPool, LimitsActor, connect
 from bakeoff.extensions.ray.workers import WorkerJob
 from bakeoff.systems.dense import Dense
 from bakeoff_providers import PROVIDERS
-from bakeoff_providers.adapter import cache_key
-from bakeoff_providers.base import Role
+from bakeoff_providers.base import Role, cache_key
 
 GOAL = 1.6
 WARM_TEXT = "a text for each worker before the clock starts"

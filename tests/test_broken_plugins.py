@@ -11,8 +11,8 @@ from bakeoff.cli.listing import GROUPS, plugins
 from bakeoff.evaluation.measures import families
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report.words import failure_words
-from bakeoff.running.environment import this_machine
 from bakeoff.running.runner import run
+from bakeoff.running.settings import this_machine
 from bakeoff.running.validation import examine
 from bakeoff_providers.errors import BrokenPlugin
 

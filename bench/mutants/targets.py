@@ -115,7 +115,7 @@ TARGETS = (
         (HARNESS / "systems/failures.py", PROVIDERS / "failures.py"),
         ("providers/test_failures.py", "running/test_failures.py"),
     ),
-    Target("eligibility", (HARNESS / "extensions/kinds/eligibility.py",), ("extensions/kinds/test_eligibility.py",)),
+    Target("eligibility", (HARNESS / "extensions/kinds/profiles.py",), ("extensions/kinds/test_eligibility.py",)),
     Target(
         "picks",
         (HARNESS / "results/picks.py", HARNESS / "core/printable.py"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from bakeoff.core.arrays import Values
-from bakeoff.statistics.drop import assess_drop, finds_drop
+from bakeoff.statistics.compare import assess_drop, finds_drop
 from bakeoff.statistics.tests import holm
 
 from simulate import worlds

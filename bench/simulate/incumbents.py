@@ -7,8 +7,8 @@ from itertools import combinations
 
 import numpy as np
 from bakeoff.core.arrays import Values
+from bakeoff.statistics.best_set import Versus, versus
 from bakeoff.statistics.detectable import queries_for_gap
-from bakeoff.statistics.incumbent import Versus, versus
 from bakeoff.statistics.tests import holm_of_pairs, sign_flip_tests
 
 from simulate import worlds

@@ -12,8 +12,7 @@ from bakeoff.core.arrays import Values
 from bakeoff.results.looks import QuestionLooks, set_over_looks
 from bakeoff.results.schema import Look
 from bakeoff.statistics.averaging import averaging_of
-from bakeoff.statistics.best_set import best_set
-from bakeoff.statistics.incumbent import versus
+from bakeoff.statistics.best_set import best_set, versus
 from bakeoff.statistics.looks import Looks, best_set_at, cost_of_looks, versus_at
 from numpy.random import Generator
 from numpy.typing import NDArray

@@ -185,7 +185,7 @@ class Registry(Generic[T]):
 
 
 def _check_type(option: Option, value: Any) -> None:
-    from bakeoff_providers.shapes import check_range, convert
+    from bakeoff_providers.options import check_range, convert
 
     with contextlib.suppress(TypeError):  # a type that only the adapter can check
         convert(option.name, value, option.type)

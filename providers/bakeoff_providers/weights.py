@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import IO
 from bakeoff_providers.errors import InputError, Unavailable, lack
 from bakeoff_providers.files import draft_of, replacing, writing
 from bakeoff_providers.registry import nearest
+from bakeoff_providers.secrets import scrub
 
 _CHUNK = 1 << 20
 _NETWORK_SECONDS = 15
@@ -271,3 +273,44 @@ _SOURCES: Mapping[str, Callable[[ModelWeights, Path], Path]] = {
 def _last_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else "no reason was given"
+
+
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+
+def is_hub_name(text: str) -> bool:
+    """Whether a text has the form `owner/name`. It may not exist."""
+    return _NAME.fullmatch(text) is not None
+
+
+def first_file(
+    repository: str, names: Sequence[str], *, revision: str | None = None, offline: bool = False
+) -> Path | None:
+    """The first of these files in the repository, cached or fetched; None if it has none."""
+    try:
+        from huggingface_hub import hf_hub_download
+        from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+    except ImportError as error:
+        raise Unavailable("the hub needs huggingface_hub: install bakeoff[minilm]") from error
+    unreachable = False
+    for name in names:
+        try:
+            return Path(
+                hf_hub_download(
+                    repository,
+                    name,
+                    revision=revision,
+                    local_files_only=offline,
+                    etag_timeout=_NETWORK_SECONDS,
+                    endpoint=os.environ.get("HF_ENDPOINT") or None,
+                )
+            )
+        except LocalEntryNotFoundError:
+            unreachable = True  # not cached, and the hub can't be reached
+        except EntryNotFoundError:
+            continue
+        except Exception as error:  # the hub's client raises its own, its HTTP library's and the system's errors
+            raise Unavailable(f"the hub did not give {repository}: {scrub(str(error))}") from None
+    if unreachable:
+        raise Unavailable(f"{repository} is not in the hub's cache, and the hub can't be reached")
+    return None

@@ -32,8 +32,7 @@ from bakeoff.extensions.testsets.ask import Asker, Question, Unusable
 from bakeoff.search.answer import Answer, Searcher
 from bakeoff.search.rerankers import Reranked, Reranker
 from bakeoff.systems.reranked import RerankedSearcher
-from bakeoff_providers.adapter import cache_key
-from bakeoff_providers.base import EmbeddingBatch, ModelCard, Price, Provider, Role
+from bakeoff_providers.base import EmbeddingBatch, ModelCard, Price, Provider, Role, cache_key
 from bakeoff_providers.chat.base import ChatModel, Reply
 from bakeoff_providers.errors import AnswerUnusable, BakeoffError, CallFailed, EmbeddingFailed, StoreError, Unavailable
 from bakeoff_providers.options import Transport

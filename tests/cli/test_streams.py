@@ -65,7 +65,7 @@ def test_a_user_without_a_home_is_told_what_to_set(tmp_path: Path) -> None:
 
 
 def test_a_user_without_a_name_is_told_to_give_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bakeoff.cli.shared_options import annotator_name
+    from bakeoff.extensions.testsets.commands.pairs_to_grade import annotator_name
     from bakeoff_providers.errors import InputError
 
     for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):

@@ -24,7 +24,7 @@ from bakeoff.embedding.corpus_chunks import (
     in_blocks,
 )
 from bakeoff.embedding.preflight import task_warnings
-from bakeoff.tasks.formats import beir
+from bakeoff.extensions.datasets import beir
 from bakeoff_providers.errors import InputError
 
 from tests.errors import refuses

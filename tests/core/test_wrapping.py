@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from bakeoff.core.wrapping import cells, wrap
+from bakeoff.core.printable import cells, wrap
 from hypothesis import given
 from hypothesis import strategies as st
 

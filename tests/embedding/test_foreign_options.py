@@ -14,8 +14,7 @@ from bakeoff.running.validation import check_rows
 from bakeoff.search.rerankers import RERANKERS
 from bakeoff.tasks.load import load_task
 from bakeoff_providers import PROVIDERS
-from bakeoff_providers.adapter import cache_key
-from bakeoff_providers.base import Role
+from bakeoff_providers.base import Role, cache_key
 
 from tests.installed import install
 

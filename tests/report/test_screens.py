@@ -19,7 +19,7 @@ import msgspec
 import pytest
 from bakeoff.core.facts import Section, TableCell, column, fact
 from bakeoff.core.figures import Percentiles
-from bakeoff.extensions.several_results import task_report as tasks_report
+from bakeoff.extensions.several_results import task_table as tasks_report
 from bakeoff.extensions.several_results.task_table import TaskTable
 from bakeoff.report.console import Screen, console
 from bakeoff.report.grid import Figures, Grid

@@ -25,7 +25,7 @@ from bakeoff.results.result import Result
 from bakeoff.results.save import save
 from bakeoff.running.runner import run
 from bakeoff.statistics.averaging import PerQuery
-from bakeoff.statistics.drop import finds_drop
+from bakeoff.statistics.compare import finds_drop
 from bakeoff_providers.errors import InputError
 from scipy import stats
 from typer.testing import CliRunner

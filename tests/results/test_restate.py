@@ -10,8 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 from bakeoff.cli.main import app
-from bakeoff.extensions.testsets.plan_queries import plan_queries
-from bakeoff.extensions.testsets.plan_report import conclusion
+from bakeoff.extensions.testsets.plan_queries import conclusion, plan_queries
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report.matrix import matrix
 from bakeoff.report.verdict_words import verdict_sentences

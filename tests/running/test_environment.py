@@ -3,7 +3,7 @@
 from importlib.metadata import version
 
 from bakeoff.core.machine import after_work
-from bakeoff.running.environment import this_machine
+from bakeoff.running.settings import this_machine
 
 
 def test_the_adapters_packages_are_recorded() -> None:

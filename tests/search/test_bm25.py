@@ -17,10 +17,10 @@ from bakeoff.core.task import Query
 from bakeoff.embedding.chunking import Chunk
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.runner import run
+from bakeoff.search import rankers as bm25
 from bakeoff.search.fusion import fuse_by_rrf
 from bakeoff.search.index import Index
-from bakeoff.search.rankers import bm25
-from bakeoff.search.rankers.bm25 import BM25
+from bakeoff.search.rankers import BM25
 from bakeoff.systems.lexical import LexicalSearcher
 from bakeoff_providers.errors import InputError
 

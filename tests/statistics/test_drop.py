@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bakeoff.statistics.drop import assess_drop, finds_drop
+from bakeoff.statistics.compare import assess_drop, finds_drop
 from scipy import stats
 from simulate import gates
 

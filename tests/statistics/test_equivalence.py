@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bakeoff.statistics.equivalence import equivalence_tests, relation
+from bakeoff.statistics.compare import equivalence_tests, relation
 from bakeoff.statistics.guarded import equivalence_p
 from hypothesis import assume, given
 from hypothesis import strategies as st

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from bakeoff.core.arrays import Values
-from bakeoff.statistics.incumbent import versus
+from bakeoff.statistics.best_set import versus
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 from bakeoff.core.arrays import Values
-from bakeoff.statistics.best_set import best_set
-from bakeoff.statistics.incumbent import versus
+from bakeoff.statistics.best_set import best_set, versus
 from bakeoff.statistics.looks import (
     Looks,
     best_set_at,

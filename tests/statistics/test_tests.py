@@ -7,8 +7,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from bakeoff.statistics.columns import across, affordable, differences_of, spread, table_of
-from bakeoff.statistics.compare import compare, compare_chosen, nearest_pairs
-from bakeoff.statistics.effects import effect_size, kendall_tau, wins_ties_losses
+from bakeoff.statistics.compare import (
+    compare,
+    compare_chosen,
+    effect_size,
+    kendall_tau,
+    nearest_pairs,
+    wins_ties_losses,
+)
 from bakeoff.statistics.intervals import bca_intervals
 from bakeoff.statistics.tests import (
     first_equal,

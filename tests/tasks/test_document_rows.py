@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from bakeoff.core import files
-from bakeoff.tasks.formats import beir
+from bakeoff.extensions.datasets import beir
 from bakeoff.tasks.formats.cells import Block, Rows
-from bakeoff.tasks.formats.document_rows import DocumentColumns, UniqueIds, read_documents
+from bakeoff.tasks.formats.rows import DocumentColumns, UniqueIds, read_documents
 from bakeoff.tasks.formats.tables import read_table
 from bakeoff_providers.errors import InputError
 from hypothesis import given, settings

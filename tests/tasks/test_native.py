@@ -147,7 +147,7 @@ def test_summaries_have_60_to_120_words() -> None:
 
 
 def test_people_would_type_the_built_in_queries_and_the_others_avoid_the_articles_words() -> None:
-    from bakeoff.search.rankers.bm25 import BM25
+    from bakeoff.search.rankers import BM25
 
     matched = {}
     for name in ("wikipedia", "wikipedia-paraphrased"):

@@ -16,7 +16,7 @@ from bakeoff.extensions.corpus_size import study as corpus_size
 from bakeoff.extensions.corpus_size.study import corpus_sizes, order_changes, usual_sizes
 from bakeoff.running.settings import Settings
 from bakeoff.statistics.averaging import PerQuery, averaging_of
-from bakeoff.tasks.sample import draw_sample
+from bakeoff.tasks.load import draw_sample
 from bakeoff_providers.errors import InputError
 
 from tests.errors import refuses, says

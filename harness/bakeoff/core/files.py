@@ -26,7 +26,7 @@ from typing import Any, BinaryIO, TypeVar
 import msgspec
 from bakeoff_providers.errors import BakeoffError, InputError
 from bakeoff_providers.files import draft_of, remove_drafts, replacing, writing
-from bakeoff_providers.shapes import misfit
+from bakeoff_providers.options import misfit
 
 from bakeoff.core.progress import Advance, steps
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 from bakeoff_providers.registry import snapshot_packages
 
+from bakeoff.core.facts import Public
 from bakeoff.core.figures import CallTime
-from bakeoff.core.public import Public
 
 ALWAYS_RECORDED = ("bakeoff", "numpy")
 THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")

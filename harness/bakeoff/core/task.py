@@ -17,10 +17,9 @@ import msgspec
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.registry import nearest
 
-from bakeoff.core.facts import Fact
+from bakeoff.core.facts import Fact, Public
 from bakeoff.core.filters import conditions
 from bakeoff.core.lazy_sequence import LazySequence
-from bakeoff.core.public import Public
 
 FROM, TO, AS_OF = "valid_from", "valid_to", "as_of"
 _DAY = len("2026-11-16")

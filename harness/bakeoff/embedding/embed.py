@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from bakeoff_providers.adapter import cache_key
-from bakeoff_providers.base import Fitted, InFiles, ModelCard, Provider, Role, Vectors, check_batch
+from bakeoff_providers.base import Fitted, InFiles, ModelCard, Provider, Role, Vectors, cache_key, check_batch
 from numpy.typing import NDArray
 
 from bakeoff.calls.budget import CHARACTERS_PER_TOKEN, Budget, estimate_tokens, price_of, token_estimates

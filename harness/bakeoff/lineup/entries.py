@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from bakeoff.core.clock import TimeLimits
+from bakeoff.core.facts import PUBLIC, public_fields
 from bakeoff.core.figures import STOP_WITHIN
-from bakeoff.core.public import PUBLIC, public_fields
 from bakeoff.embedding.chunking import ContenderChunking
 from bakeoff.search.fusion import MethodName
 from bakeoff.search.stores.existing import Collection, Existing, Id, Metric, Split, VectorField

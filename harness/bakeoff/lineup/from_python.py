@@ -12,16 +12,15 @@ import msgspec
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Provider
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.options import convert
 from bakeoff_providers.own import embeds
 from bakeoff_providers.registry import nearest
-from bakeoff_providers.shapes import convert
 
 from bakeoff.core.task import Task
 from bakeoff.evaluation.measures import Measure, primary_measure
-from bakeoff.lineup.checks import check_labels, check_settings
+from bakeoff.lineup.checks import check_labels, check_settings, safe_label, with_unique_labels
 from bakeoff.lineup.entries import DEFAULT_MEASURES, ContenderEntry
 from bakeoff.lineup.keys import contenders_of
-from bakeoff.lineup.labels import safe_label, with_unique_labels
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.search.rankers import RANKERS
 from bakeoff.systems.base import System

@@ -22,17 +22,22 @@ from bakeoff_providers.registry import nearest
 from bakeoff_providers.secrets import is_secret_variable
 
 from bakeoff.embedding.chunking import ContenderChunking
-from bakeoff.lineup.checks import ADDRESSES, check_label, check_no_password, check_no_secrets
+from bakeoff.lineup.checks import (
+    ADDRESSES,
+    check_label,
+    check_no_password,
+    check_no_secrets,
+    name_without_marks,
+    safe_label,
+)
 from bakeoff.lineup.entries import ContenderEntry, FusionEntry, Prompt, PromptName, RerankEntry, StoreEntry
-from bakeoff.lineup.labels import safe_label
-from bakeoff.lineup.variables import name_without_marks
 from bakeoff.search.fusion import Fusion
 from bakeoff.search.rankers import RANKERS
 from bakeoff.search.rerankers import RERANKERS
 from bakeoff.search.retrievers import RETRIEVERS
 from bakeoff.search.stores import STORES
+from bakeoff.search.stores.base import HybridStore
 from bakeoff.search.stores.existing import EXISTING
-from bakeoff.search.stores.hybrid import HybridStore
 from bakeoff.search.variants import Variant
 from bakeoff.systems import SYSTEMS
 from bakeoff.systems.base import FieldRow, System, given_name

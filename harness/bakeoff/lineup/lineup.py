@@ -19,11 +19,20 @@ from bakeoff.core.printable import some
 from bakeoff.core.task import Task
 from bakeoff.core.toml_values import json_safe, toml_value
 from bakeoff.evaluation.measures import Measure, primary_measure
-from bakeoff.lineup.checks import check_labels, check_name, check_no_password, check_no_secrets, check_settings
+from bakeoff.lineup.checks import (
+    Unset,
+    check_labels,
+    check_name,
+    check_no_password,
+    check_no_secrets,
+    check_settings,
+    fill_lineup,
+    match_label,
+    match_labels,
+    with_unique_labels,
+)
 from bakeoff.lineup.entries import DEFAULT_MEASURES, Category, EngineEntry, LineupFile, RerankEntry, TaskEntry
 from bakeoff.lineup.keys import contenders_of, fusion_of, rerank_of, table_of, unset_row, unset_rows, within
-from bakeoff.lineup.labels import match_label, match_labels, with_unique_labels
-from bakeoff.lineup.variables import Unset, fill_lineup
 from bakeoff.search.stores import STORES
 from bakeoff.systems.base import System
 

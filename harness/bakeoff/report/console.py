@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from bakeoff.core.printable import printable
+from bakeoff.core.printable import printable, screen_width
 from bakeoff.core.progress import Advance
-from bakeoff.core.wrapping import screen_width
 from bakeoff.report.grid import Prose
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from bakeoff.core.wrapping import PIPE_WIDTH, wrap
+from bakeoff.core.printable import PIPE_WIDTH, wrap
 from bakeoff.report.brief_notes import brief_notes, list_failures, not_run_sentence
 from bakeoff.report.groups import RowGroup, shorten
 from bakeoff.report.numbers import duration, enumeration, milliseconds

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from bakeoff.core.wrapping import wrap
+from bakeoff.core.printable import wrap
 
 
 @dataclass(frozen=True, slots=True)

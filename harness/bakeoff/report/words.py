@@ -235,41 +235,10 @@ def _other_model(asked: str, answered: Sequence[str]) -> str:
     return f"{asked} was requested, but the service says that {join_names(answered)} answered"
 
 
-def _filter_matches_nothing(count: int, queries: Sequence[str]) -> str:
-    return f"no document passes the filter (where) of {some_of(queries, count)}"
-
-
 def _nothing_relevant(count: int, queries: Sequence[str]) -> str:
     return (
         f"no document is relevant for {pluralise(count, 'query')} ({some_of(queries, count)}), where every score is 0"
     )
-
-
-def _mostly_relevant(count: int, queries: Sequence[str], share: float) -> str:
-    some = some_of(queries, count)
-    return f"more than {share:.0%} of the corpus is relevant for {some}; even a random order does well there"
-
-
-def _more_relevant_than_depth(count: int, queries: Sequence[str], depth: int) -> str:
-    some = some_of(queries, count)
-    return f"more than {depth} documents are relevant for {some}; recall@{depth} can't reach 1 there"
-
-
-def _pool_ungraded(open_pairs: int, pooled: int, command: str) -> str:
-    have = "has no grade and counts" if open_pairs == 1 else "have no grade and count"
-    return f"{open_pairs} of the {pluralise(pooled, 'pair')} of the pool {have} as not relevant: {command}"
-
-
-def _top_ungraded(share: float, labels: Sequence[str], depth: int, command: str) -> str:
-    return (
-        f"{share:.0%} of the first {depth} places of {join_names(labels)} has no grade and counts as not relevant: "
-        f"{command}"
-    )
-
-
-def _unsettled_grades(grades: int, annotators: Sequence[str], task: str) -> str:
-    are = "is" if grades == 1 else "are"
-    return f"{pluralise(grades, 'grade')} by {', '.join(annotators)} {are} not used yet: bakeoff adjudicate {task}"
 
 
 def _run_lacks(run: str, count: int, named: Sequence[str], of: int) -> str:
@@ -391,21 +360,7 @@ WORDS: Words = {
         "all_scores/, their rankings in runs/"
     ),
     "not_made": _not_made,
-    # of a task's health
-    "filter_matches_nothing": _filter_matches_nothing,
-    "near_duplicates": "{first} and {second} are {share:.0%} alike: drop one of them",
     "nothing_relevant": _nothing_relevant,
-    "mostly_relevant": _mostly_relevant,
-    "more_relevant_than_depth": _more_relevant_than_depth,
-    "target_out_of_reach": "the target {measure} ≥ {target} can't be met; a perfect ranking has {oracle:.3f}",
-    "pool_ungraded": _pool_ungraded,
-    "top_ungraded": _top_ungraded,
-    "lexical_task": (
-        "BM25 has {share:.0%} of the oracle's {measure}; words alone answer these queries, so embeddings can't show "
-        "their worth"
-    ),
-    "unsettled_grades": _unsettled_grades,
-    "one_annotator": "all grades are from one annotator, {annotator}",
     # of a dry run
     "local": "runs here",
     "local_timed": "runs here; time estimated from a few texts",

@@ -17,12 +17,11 @@ from bakeoff.core.arrays import Values
 from bakeoff.core.facts import Fact, fact
 from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
-from bakeoff.lineup.labels import match_labels
+from bakeoff.lineup.checks import match_labels
 from bakeoff.results.result import Result, load
 from bakeoff.statistics.averaging import Averaging, fewest_for_equivalence
 from bakeoff.statistics.columns import differences_of, table_of
-from bakeoff.statistics.compare import compare_chosen
-from bakeoff.statistics.equivalence import relation
+from bakeoff.statistics.compare import compare_chosen, relation
 from bakeoff.statistics.tests import first_equal, hypothesis_of
 
 

@@ -12,13 +12,13 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.arrays import Values
 from bakeoff.core.facts import Fact, fact
 from bakeoff.evaluation.measures import Measure
-from bakeoff.lineup.labels import match_labels
+from bakeoff.lineup.checks import match_labels
 from bakeoff.results.compare import other_grades, why_not
 from bakeoff.results.result import Result
 from bakeoff.statistics.averaging import Averaging
 from bakeoff.statistics.columns import differences_of, table_of
+from bakeoff.statistics.compare import assess_drop, finds_drop
 from bakeoff.statistics.constants import ALPHA, NOISE
-from bakeoff.statistics.drop import assess_drop, finds_drop
 from bakeoff.statistics.guarded import WORST, queries_for_equivalence
 from bakeoff.statistics.tests import first_equal, holm_of_distinct
 

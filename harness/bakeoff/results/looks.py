@@ -18,8 +18,7 @@ from bakeoff.core.files import read_json
 from bakeoff.core.task import Task
 from bakeoff.results.schema import DETAILED, SUMMARY, Detailed, Look, find
 from bakeoff.statistics.averaging import Averaging
-from bakeoff.statistics.best_set import BestSet
-from bakeoff.statistics.incumbent import Versus
+from bakeoff.statistics.best_set import BestSet, Versus
 from bakeoff.statistics.looks import Looks, best_set_at, versus_at
 
 if TYPE_CHECKING:

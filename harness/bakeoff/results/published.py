@@ -1,6 +1,6 @@
 """A result as JSON without secrets of the environment.
 
-Marked names (`core/public.py`) are not scrubbed, because they link the parts of a result.
+Marked names (`core/facts.py`) are not scrubbed, because they link the parts of a result.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from bakeoff_providers.secrets import HIDDEN, collect_spellings
 
-from bakeoff.core.public import public_fields
+from bakeoff.core.facts import public_fields
 
 LINEUP = "lineup"  # plain mappings whose keys are fields
 OPEN = frozenset({"headers", "options", "overrides", "store_options"})  # in a line-up: what people call as they like

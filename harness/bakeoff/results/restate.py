@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bakeoff.core.figures import STOP_WITHIN
 from bakeoff.evaluation.measures import Measure
-from bakeoff.lineup.labels import match_label
+from bakeoff.lineup.checks import match_label
 from bakeoff.results.looks import stored_looks
 from bakeoff.results.schema import FORMAT, Summary
 from bakeoff.results.verdict import VerdictQuestion, decide

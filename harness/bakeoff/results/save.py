@@ -10,7 +10,7 @@ import msgspec
 from bakeoff.core.arrays import our_errstate
 from bakeoff.core.files import write_parts
 from bakeoff.core.progress import Progress, silent
-from bakeoff.lineup.labels import safe_label
+from bakeoff.lineup.checks import safe_label
 from bakeoff.results import schema as results
 from bakeoff.results.looks import earlier_looks
 from bakeoff.results.summary import FAULT, all_scores, bare_summary, detail, summarise

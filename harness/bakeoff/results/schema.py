@@ -11,12 +11,11 @@ from bakeoff_providers.errors import InputError
 from bakeoff_providers.prices import Price
 from bakeoff_providers.secrets import without_secrets
 
-from bakeoff.core.facts import Fact, Failure, Section, fact
+from bakeoff.core.facts import Fact, Failure, Public, Section, fact
 from bakeoff.core.figures import STOP_WITHIN, Loss, OwnColumn, PairedDifference, Percentiles, Timing
 from bakeoff.core.files import decode_json, read_json, write_atomic, write_folder, write_parts
 from bakeoff.core.machine import Machine
 from bakeoff.core.progress import steps
-from bakeoff.core.public import Public
 from bakeoff.core.task import Drawn
 from bakeoff.results.published import published
 

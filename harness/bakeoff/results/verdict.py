@@ -25,10 +25,9 @@ from bakeoff.results.schema import (
 )
 from bakeoff.statistics.averaging import Averaging, fewest_for_equivalence
 from bakeoff.statistics.columns import differences_of, table_of
-from bakeoff.statistics.compare import finite
+from bakeoff.statistics.compare import finite, kendall_tau
 from bakeoff.statistics.constants import ALPHA, NOISE
 from bakeoff.statistics.detectable import find_noticeable_gap, queries_for_gap, queries_to_separate, round_gap
-from bakeoff.statistics.effects import kendall_tau
 from bakeoff.statistics.small_samples import FEWEST_UNLIKE
 from bakeoff.statistics.tests import first_equal, holm_of_distinct, hypothesis_of
 

@@ -25,24 +25,30 @@ from bakeoff.core.task import Task
 from bakeoff.embedding.preflight import task_warnings
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores
-from bakeoff.lineup.labels import safe_label
+from bakeoff.lineup.checks import safe_label
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.running.draft import SUFFIX, Course, Draft, DraftHead, Drafts, head_of
 from bakeoff.running.embeddings import Embeddings
 from bakeoff.running.engines import engine_of, with_shared_cache
-from bakeoff.running.environment import this_machine
 from bakeoff.running.measuring import ExactComparison, Measuring
 from bakeoff.running.prepare import Preparation, check, check_models
-from bakeoff.running.scoring import Scorer, check_dates, check_graded, without_queries
-from bakeoff.running.settings import Settings
-from bakeoff.running.stage_tables import check_tunable, with_gains, with_tuned_weights
+from bakeoff.running.scoring import (
+    Scorer,
+    check_dates,
+    check_graded,
+    check_tunable,
+    with_gains,
+    with_tuned_weights,
+    without_queries,
+)
+from bakeoff.running.settings import Settings, this_machine
 from bakeoff.running.stages import Answered, Compared, Scored
 from bakeoff.search.stores.scratch import scratch
 from bakeoff.systems.base import NotRun, Prepared
 from bakeoff.systems.failures import Additions, attempt
 from bakeoff.tasks.kinds import TASK_KINDS, load_kind
 from bakeoff.tasks.kinds.base import Extras, FinishedRun, TaskKind
-from bakeoff.tasks.sample import draw_sample
+from bakeoff.tasks.load import draw_sample
 
 __all__ = ["NotRun", "Outcome", "Scored", "Settings", "run", "vectors_folder"]
 

@@ -1,4 +1,4 @@
-"""Settings of a run: how to run, not what."""
+"""Settings of a run: how to run, not what; and the machine that a result records."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bakeoff_providers import PROVIDERS
+
 from bakeoff.calls.budget import Budget
 from bakeoff.calls.retry import RetryPolicy
 from bakeoff.core.facts import Fact
+from bakeoff.core.machine import Machine, machine
 from bakeoff.core.progress import Progress, silent
 from bakeoff.lineup.entries import EngineEntry
 from bakeoff.running.draft import Drafts
+from bakeoff.search.rankers import RANKERS
+from bakeoff.search.stores import STORES
 from bakeoff.systems.base import NotRun
 
 
@@ -42,3 +47,16 @@ class Settings:
             object.__setattr__(self, "budget", None)
         elif self.budget is None or self.budget.limit != self.max_cost:
             object.__setattr__(self, "budget", Budget(self.max_cost))
+
+
+def this_machine() -> Machine:
+    """The machine, and the versions of all installed packages that adapters use.
+
+    An entry point of another package may be broken; it is skipped.
+    """
+    stores = dict(STORES.load_all())
+    adapters = [*stores.values(), *dict(PROVIDERS.load_all()).values(), *dict(RANKERS.load_all()).values()]
+    return machine(
+        distributions=[name for adapter in adapters for name in getattr(adapter, "distributions", ())],
+        threads={name: threads for name, store in stores.items() if (threads := getattr(store, "threads", None))},
+    )

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bakeoff_providers import PROVIDERS
-from bakeoff_providers.adapter import cache_key
-from bakeoff_providers.base import Fitted, InFiles, Provider, Role, check_batch
+from bakeoff_providers.base import Fitted, InFiles, Provider, Role, cache_key, check_batch
 from bakeoff_providers.errors import BrokenPlugin, InputError, Unavailable
 from bakeoff_providers.stopping import ends_run
 

@@ -18,14 +18,11 @@ from bakeoff.core.arrays import Values
 from bakeoff.core.figures import PairedDifference
 from bakeoff.core.task import Drawn, Task
 from bakeoff.statistics import stratified
-from bakeoff.statistics.best_set import BestSet, best_set
+from bakeoff.statistics.best_set import BestSet, Versus, best_set, versus
 from bakeoff.statistics.columns import Pairs, across, differences_of, spread, table_of, without_noise
-from bakeoff.statistics.compare import compare, compare_pairs, finite
+from bakeoff.statistics.compare import compare, compare_pairs, equivalence_tests, finite, wins_ties_losses
 from bakeoff.statistics.constants import NOISE, SEED
-from bakeoff.statistics.effects import wins_ties_losses
-from bakeoff.statistics.equivalence import equivalence_tests
 from bakeoff.statistics.guarded import WORST, Differences, guard_differences, queries_for_equivalence
-from bakeoff.statistics.incumbent import Versus, versus
 from bakeoff.statistics.small_samples import doubt, mean_intervals
 from bakeoff.statistics.stratified import ENDLESS, Strata, is_whole, units_of
 from bakeoff.statistics.tests import sign_flip_tests, wilcoxon

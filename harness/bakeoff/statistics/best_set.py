@@ -207,3 +207,71 @@ def student(studentised: Values | float, n: int) -> Values:
     with np.errstate(divide="ignore", invalid="ignore"):
         t: Values = studentised * np.sqrt(max(n - 1, 1) / np.maximum(n - np.square(studentised), 0.0))
     return t
+
+
+@dataclass(frozen=True, slots=True)
+class Versus:
+    """Each row's mean minus the incumbent's. Lower and upper bounds each hold for all rows at once with 95%.
+
+    `p_better` is at most alpha if `low` is above 0, `p_worse` if `high` is below. The incumbent's own are 1.
+    """
+
+    difference: Values
+    low: Values
+    high: Values
+    p_better: Values
+    p_worse: Values
+
+
+def versus(
+    table: Values,
+    incumbent: int,
+    *,
+    bounded: bool = True,
+    heaviest: float = 1.0,
+    alpha: float = ALPHA,
+    flips: int = FLIPS,
+    seed: int = SEED,
+) -> Versus:
+    """For a table of queries × rows: every row against the incumbent, by single-step max-T over shared sign flips.
+
+    Differences are centred before they are flipped, so the bar is that of the interval as well. A few queries can't
+    rule out rare failures. So a `bounded` measure (0 to 1) gets imagined queries on which one side scores 0 and the
+    other its mean: for a lower bound the row fails, for an upper bound the incumbent. With unequal weights, an
+    imagined failure costs `heaviest` times more: the largest weight over the average.
+    """
+    others = np.arange(table.shape[1]) != incumbent
+    leads = without_noise(table[:, others] - table[:, [incumbent]])
+    means, imagined = table.mean(axis=0), count_imagined(table.shape[1]) if bounded else 0
+    failures = heaviest * means
+    low, p_better = _lower_bounds(
+        leads, np.broadcast_to(failures[incumbent], leads.shape[1:]), imagined, alpha, flips, seed
+    )
+    high, p_worse = _lower_bounds(-leads, failures[others], imagined, alpha, flips, seed)
+    found = np.tile(np.array([[0.0], [0.0], [0.0], [1.0], [1.0]]), len(means))
+    found[:, others] = leads.mean(axis=0), low, -high, p_better, p_worse
+    return Versus(*found)
+
+
+def _lower_bounds(
+    leads: Values, failures: Values, imagined: int, alpha: float, flips: int, seed: int
+) -> tuple[Values, Values]:
+    """Lower bounds of the columns' means with imagined failures of this cost, and the p of each mean being ≤ 0.
+
+    Without any spread there is no bound.
+    """
+    queries = np.vstack((leads, np.tile(-failures, (imagined, 1))))
+    n, means = len(queries), queries.mean(axis=0)
+    centred = without_noise(queries - means)
+    size = np.sqrt((centred**2).sum(axis=0))
+    known = size > 0
+    low, p = np.full(len(means), -np.inf), np.ones(len(means))
+    if not known.any():
+        return low, p
+    scaled, error = centred[:, known] / size[known], size[known] / np.sqrt(n * (n - 1))
+    exact = n <= EXACT_UP_TO
+    sums = [all_flips(scaled)] if exact else flip_sums(scaled, affordable(flips, n), seed)
+    largest = student(np.concatenate([block.max(axis=0) for block in sums]), n)
+    low[known] = means[known] - (bar(largest, alpha, exact=exact) + ROUNDING) * error
+    p[known] = share_reaching(largest, means[known] / error - ROUNDING, exact=exact)
+    return low, p

@@ -31,16 +31,17 @@ from bakeoff.statistics.best_set import (
     FlippedRows,
     Mask,
     RowTest,
+    Versus,
     best_set,
     count_imagined,
     count_near_leader,
     student,
+    versus,
 )
 from bakeoff.statistics.columns import affordable, without_noise
 from bakeoff.statistics.constants import ALPHA, NOISE, SEED
 from bakeoff.statistics.design import fewest_queries
 from bakeoff.statistics.detectable import chance_to_show
-from bakeoff.statistics.incumbent import Versus, versus
 from bakeoff.statistics.small_samples import FEWEST_UNLIKE
 from bakeoff.statistics.tests import first_equal, flip_sums
 

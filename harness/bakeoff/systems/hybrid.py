@@ -17,7 +17,7 @@ from bakeoff.embedding.vector_rows import BLOCK, VectorRows
 from bakeoff.search.answer import Answer
 from bakeoff.search.exact_search import ExactRankings
 from bakeoff.search.hits import Hits
-from bakeoff.search.stores.hybrid import HybridStore
+from bakeoff.search.stores.base import HybridStore
 from bakeoff.systems.dense import Dense, DenseSearcher
 
 HYBRID = "hybrid"

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from bakeoff_providers.adapter import cache_key
-from bakeoff_providers.base import Vectors
+from bakeoff_providers.base import Vectors, cache_key
 from bakeoff_providers.errors import Unavailable
-from bakeoff_providers.hub import is_hub_name
 from bakeoff_providers.keys import fill_in
+from bakeoff_providers.weights import is_hub_name
 
 from bakeoff.calls.budget import Budget, estimate_tokens
 from bakeoff.calls.key_index import keys_of

@@ -1,18 +1,22 @@
-"""Loads a task of any kind by the name, path or table that a user gives."""
+"""Loads a task of any kind by the name, path or table that a user gives, and draws a sample of its documents."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import numpy as np
+import xxhash
 from bakeoff_providers.errors import InputError
 from bakeoff_providers.options import REST
 from bakeoff_providers.registry import nearest
 
+from bakeoff.core.corpus import collect_documents
 from bakeoff.core.files import read_toml
 from bakeoff.core.paths import task_description
-from bakeoff.core.task import Task
+from bakeoff.core.task import Document, Task, document_blocks, document_ids
 from bakeoff.core.toml_values import toml_value
 from bakeoff.tasks.formats import FORMATS
 from bakeoff.tasks.kinds import TASK_KINDS, TaskKeys, load_kind
@@ -71,3 +75,37 @@ def _check_known(description: Mapping[str, Any], given: Mapping[str, Any]) -> No
             remedy = f"tasks of kind {' and '.join(has)} have it" if has else nearest(option, [*known])
             what = f"a task of kind {kind!r}" + (f" and format {format_name!r}" if format_name else "")
             raise InputError(f"{what} has no option {option!r}", place="--set", remedy=remedy)
+
+
+def find_required(task: Task) -> set[str]:
+    """Documents in every sample: the graded ones and query items."""
+    judged = {document for grades in task.judgments.values() for document in grades}
+    return judged | {query.excluded for query in task.queries if query.excluded}
+
+
+def draw_sample(task: Task, documents: int, seed: int) -> Task:
+    """Sample ungraded documents by seed; scores are too high on it. Smaller samples are subsets of larger ones."""
+    ids, kept = document_ids(task.documents), find_required(task)
+    if documents >= len(ids):
+        return task
+    if documents < len(kept):
+        raise InputError(
+            f"a sample of {documents} documents can't hold the {len(kept)} that have a grade or are queries",
+            place="--sample-documents",
+            remedy=f"ask for {len(kept)} or more",
+        )
+    named = (f"{seed}:{name}".encode(errors="surrogatepass") for name in ids)
+    order = np.fromiter(map(xxhash.xxh3_64_intdigest, named), np.uint64, len(ids))
+    fixed = np.fromiter((name in kept for name in ids), bool, len(ids))
+    rest = np.flatnonzero(~fixed)
+    chosen = fixed.copy()
+    chosen[rest[np.argsort(order[rest], kind="stable")[: documents - len(kept)]]] = True
+
+    def blocks() -> Iterator[list[Document]]:
+        start = 0
+        for block in document_blocks(task.documents):
+            mask = chosen[start : start + len(block)]
+            yield [document for document, wanted in zip(block, mask, strict=True) if wanted]
+            start += len(block)
+
+    return msgspec.structs.replace(task, documents=collect_documents(blocks()), drawn_from=len(ids))

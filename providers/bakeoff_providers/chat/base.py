@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from bakeoff_providers.adapter import Adapter
 from bakeoff_providers.answers import Expected, read_count
+from bakeoff_providers.base import Adapter
 from bakeoff_providers.connection import Connection
 from bakeoff_providers.errors import AnswerUnusable, EmbeddingFailed, InputError
 from bakeoff_providers.options import Transport

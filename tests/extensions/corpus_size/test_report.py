@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bakeoff.extensions.corpus_size.commands import cells, chart, heads, render, sentences
 from bakeoff.extensions.corpus_size.growth import Extrapolation
-from bakeoff.extensions.corpus_size.report import cells, chart, heads, render, sentences
 from bakeoff.extensions.corpus_size.study import CorpusSizes, Growth, SizePoint
 
 HOSTILE = "<script>alert(1)</script>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from bakeoff.extensions.kinds.eligibility import Rule, matches, overlap, reasons
+from bakeoff.extensions.kinds.profiles import Rule, matches, overlap, reasons
 from bakeoff_providers.errors import InputError
 
 from tests.errors import refuses

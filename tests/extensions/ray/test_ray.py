@@ -23,7 +23,7 @@ from bakeoff.calls.budget import price_of
 from bakeoff.core.facts import Fact
 from bakeoff.core.progress import Advance
 from bakeoff.embedding.cache import VectorCache
-from bakeoff.extensions.ray import cluster as ray_cluster
+from bakeoff.extensions.ray import pool as ray_cluster
 from bakeoff.extensions.ray.engine import ActorShard, RayEngine
 from bakeoff.extensions.ray.faiss_shards import FaissShards
 from bakeoff.extensions.vectors.transfer import one_embedding

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from bakeoff.cli.main import app
 from bakeoff.extensions.several_results.nested import NestedDifference, estimate_nested
-from bakeoff.extensions.several_results.task_report import blocks, sentences
-from bakeoff.extensions.several_results.task_table import TaskTable, Transfer, _pairs, combine
+from bakeoff.extensions.several_results.task_table import TaskTable, Transfer, _pairs, blocks, combine, sentences
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.results.result import load
 from bakeoff.statistics.averaging import PerQuery

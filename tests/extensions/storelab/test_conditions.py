@@ -16,9 +16,9 @@ from bakeoff.core.facts import fact
 from bakeoff.core.filters import Condition
 from bakeoff.extensions.storelab import cold
 from bakeoff.extensions.storelab.churn import ExpectedContents, ReadWriteLock, Write, churn, plan_writes
+from bakeoff.extensions.storelab.client_loops import in_own_process
 from bakeoff.extensions.storelab.conditions import ConditionSettings, conditions
 from bakeoff.extensions.storelab.filtered import filter_test, metadata_of
-from bakeoff.extensions.storelab.own_process import in_own_process
 from bakeoff.extensions.storelab.tables import conditions_sheet, markdown
 from bakeoff.extensions.storelab.vector_sample import VectorSample, synthetic
 from bakeoff.search.hits import Hits

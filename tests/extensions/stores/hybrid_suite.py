@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bakeoff.extensions.conformance.stores import DIMENSIONS, draw_clustered
-from bakeoff.search.stores.hybrid import HybridStore
+from bakeoff.search.stores.base import HybridStore
 
 OpenHybrid = Callable[[Path], HybridStore]
 ROWS = 400

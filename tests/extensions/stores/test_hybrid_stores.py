@@ -10,7 +10,7 @@ from bakeoff.extensions.stores.lancedb import LanceDB
 from bakeoff.extensions.stores.pgvector import PgVector
 from bakeoff.extensions.stores.qdrant import Qdrant, WordWeights
 from bakeoff.search.stores import STORES
-from bakeoff.search.stores.hybrid import HybridStore
+from bakeoff.search.stores.base import HybridStore
 
 from tests.extensions.stores.hybrid_suite import HybridSuite, OpenHybrid, opener
 

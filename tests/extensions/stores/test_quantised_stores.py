@@ -11,8 +11,7 @@ import pytest
 from bakeoff.core.facts import fact
 from bakeoff.extensions.conformance.stores import draw_clustered
 from bakeoff.search.stores import STORES
-from bakeoff.search.stores.base import Store
-from bakeoff.search.stores.codes import bit_codes, bit_similarity, int8_codes, signs
+from bakeoff.search.stores.base import Store, bit_codes, bit_similarity, int8_codes, signs
 from bakeoff.search.variants import Precision, Variant
 from bakeoff_providers.errors import InputError
 from hypothesis import given

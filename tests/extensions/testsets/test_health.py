@@ -53,11 +53,11 @@ def test_everything_that_is_wrong_is_found(tmp_path: Path) -> None:
     assert report.shared_words == pytest.approx((1 + 1 + 1 / 3) / 3)  # q3 shares its words with one of its three
     found = {finding.id: finding.arguments for finding in report.findings()}
     assert found["nothing_relevant"] == {"count": 1, "queries": ["q4"]}
-    assert found["mostly_relevant"] == {"count": 1, "queries": ["q3"], "share": 0.5}
-    assert found["more_relevant_than_depth"] == {"count": 1, "queries": ["q3"], "depth": 2}
-    assert found["target_out_of_reach"] == {"measure": "p@2", "target": 0.9, "oracle": pytest.approx(0.5)}
-    assert found["near_duplicates"] == {"first": "q1", "second": "q3", "share": 1.0}
-    assert {"lexical_task", "top_ungraded"} <= found.keys()
+    assert found["testsets.mostly_relevant"] == {"count": 1, "queries": ["q3"], "share": 0.5}
+    assert found["testsets.more_relevant_than_depth"] == {"count": 1, "queries": ["q3"], "depth": 2}
+    assert found["testsets.target_out_of_reach"] == {"measure": "p@2", "target": 0.9, "oracle": pytest.approx(0.5)}
+    assert found["testsets.near_duplicates"] == {"first": "q1", "second": "q3", "share": 1.0}
+    assert {"testsets.lexical_task", "testsets.top_ungraded"} <= found.keys()
 
 
 def test_a_sound_task_has_nothing_to_fix(tmp_path: Path) -> None:

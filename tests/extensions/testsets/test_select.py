@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from bakeoff.core.files import read_json
 from bakeoff.core.paths import root
-from bakeoff.extensions.testsets.content_types import content_type, infer_content_type
+from bakeoff.extensions.testsets.document_files import content_type, infer_content_type
 from bakeoff.extensions.testsets.select import allocate, draw, read_pool, select
 from bakeoff.tasks.formats.native import Article, ArticleFile
 from bakeoff_providers.errors import InputError

@@ -131,9 +131,9 @@ def test_a_name_never_leaves_the_folder(tmp_path: Path, who: str) -> None:
 def test_one_grade_and_one_pair_are_said_as_one(tmp_path: Path) -> None:
     ungraded_task(tmp_path)
     annotate(tmp_path, "ada", {"q1": {"1": 3}})
-    assert arguments([open_task(tmp_path).standing()], "unsettled_grades")[0]["grades"] == 1
+    assert arguments([open_task(tmp_path).standing()], "testsets.unsettled_grades")[0]["grades"] == 1
     annotate(tmp_path, "ada", {"q1": {"1": 3, "2": 0}})
-    assert arguments([open_task(tmp_path).standing()], "unsettled_grades")[0]["grades"] == 2
+    assert arguments([open_task(tmp_path).standing()], "testsets.unsettled_grades")[0]["grades"] == 2
     annotate(tmp_path, "bob", {"q1": {"1": 0, "2": 0}})
     said = say(tmp_path, "adjudicate", "task", "--majority", COLUMNS="200")
     assert "2 grades in task/ground_truth.json\n" in said

@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bakeoff_providers.adapter import cache_key
-from bakeoff_providers.base import Fitted, Provider, Role, Vectors, check_batch
+from bakeoff_providers.base import Fitted, Provider, Role, Vectors, cache_key, check_batch
 from bakeoff_providers.errors import BakeoffError
 
 TEXTS = ["copper mines of the north", "sailing on lakes", "forest trails", "a lake in the north", "mines and trails"]

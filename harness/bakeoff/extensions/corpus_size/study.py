@@ -23,7 +23,7 @@ from bakeoff.statistics.averaging import Averaging, task_averaging
 from bakeoff.statistics.columns import differences_of
 from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.tests import holm_of_distinct, hypothesis_of
-from bakeoff.tasks.sample import find_required
+from bakeoff.tasks.load import find_required
 
 SMALLEST = 64  # the smallest sample is at least 1/64 of the corpus
 

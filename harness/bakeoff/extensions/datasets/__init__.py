@@ -1,9 +1,10 @@
-"""Public data sets by name, from ir_datasets and the Hugging Face hub, and results in MTEB's layout."""
+"""Public data sets: BEIR folders, ir_datasets and the Hugging Face hub by name, and results in MTEB's layout."""
 
 from bakeoff.core.extensions import Command
 
 _HERE = "bakeoff.extensions.datasets"
 FORMATS = {
+    "beir": f"{_HERE}.beir:load",
     "ir_datasets": f"{_HERE}.ir_datasets:load",
     "hub": f"{_HERE}.hub:load",
     "mteb": f"{_HERE}.mteb:load",

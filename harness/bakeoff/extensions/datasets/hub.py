@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 import msgspec
 from bakeoff_providers.errors import InputError, Unavailable
+from bakeoff_providers.options import convert
 from bakeoff_providers.registry import missing_modules
-from bakeoff_providers.shapes import convert
 
 from bakeoff.core.facts import fact
 from bakeoff.core.task import Task
 from bakeoff.tasks.formats.cells import Row, Rows
-from bakeoff.tasks.formats.rows import BEIR_COLUMNS, Leniency, task_of
-from bakeoff.tasks.formats.shared_options import (
+from bakeoff.tasks.formats.rows import (
+    BEIR_COLUMNS,
     ColumnNames,
     DropEmpty,
     DropNegative,
@@ -23,8 +23,10 @@ from bakeoff.tasks.formats.shared_options import (
     Grades,
     HubRevision,
     IgnoreIdenticalIds,
+    Leniency,
     Rel,
     Split,
+    task_of,
 )
 
 EXTRA = "hub"

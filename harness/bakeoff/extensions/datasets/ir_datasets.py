@@ -11,9 +11,19 @@ from bakeoff_providers.registry import missing_modules, nearest
 
 from bakeoff.core.task import Task
 from bakeoff.tasks.formats.cells import Row, Rows
-from bakeoff.tasks.formats.document_rows import DocumentColumns
-from bakeoff.tasks.formats.rows import Columns, JudgmentColumns, Leniency, QueryColumns, task_of
-from bakeoff.tasks.formats.shared_options import ColumnNames, DropEmpty, DropNegative, DropUnknown, Rel
+from bakeoff.tasks.formats.rows import (
+    ColumnNames,
+    Columns,
+    DocumentColumns,
+    DropEmpty,
+    DropNegative,
+    DropUnknown,
+    JudgmentColumns,
+    Leniency,
+    QueryColumns,
+    Rel,
+    task_of,
+)
 
 COLUMNS = Columns(
     DocumentColumns(id="doc_id"), QueryColumns(id="query_id"), JudgmentColumns("query_id", "doc_id", "relevance")

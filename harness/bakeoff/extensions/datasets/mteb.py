@@ -10,7 +10,7 @@ from bakeoff_providers.registry import nearest
 
 from bakeoff.core.task import Task
 from bakeoff.extensions.datasets import hub
-from bakeoff.tasks.formats.shared_options import HubRevision, Rel
+from bakeoff.tasks.formats.rows import HubRevision, Rel
 
 EXTRA = hub.EXTRA
 

@@ -19,8 +19,8 @@ from bakeoff.search.rerankers import Reranker
 T = TypeVar("T")
 
 
-class PartSort(NamedTuple):
-    """The methods of a sort of plug-in that are called in the child; those that `change` it make it irreplaceable."""
+class ChildCalls(NamedTuple):
+    """The methods of a type of plug-in that are called in the child; those that `change` it make it irreplaceable."""
 
     stage: Stage
     methods: tuple[str, ...]
@@ -28,18 +28,18 @@ class PartSort(NamedTuple):
     attributes: tuple[str, ...] = ()
 
 
-SORTS = {
-    "provider": PartSort(
+CHILD_CALLS = {
+    "provider": ChildCalls(
         "embed",
         ("embed", "embed_tokens", "rows", "rows_of", "count_tokens", "context_tokens", "identity", "code", "ready"),
         ("fit",),
         ("card", "model", "free", "needs_network"),
     ),
-    "retriever": PartSort("search", ("search",)),
-    "ranker": PartSort("search", ("search",), ("add",)),
-    "reranker": PartSort("rerank", ("rank", "identity", "code", "load", "cost"), (), ("model",)),
-    "existing index": PartSort("search", ("search", "documents"), (), ("dimensions", "entries", "id", "metric")),
-    "store": PartSort(
+    "retriever": ChildCalls("search", ("search",)),
+    "ranker": ChildCalls("search", ("search",), ("add",)),
+    "reranker": ChildCalls("rerank", ("rank", "identity", "code", "load", "cost"), (), ("model",)),
+    "existing index": ChildCalls("search", ("search", "documents"), (), ("dimensions", "entries", "id", "metric")),
+    "store": ChildCalls(
         "search",
         ("search", "search_hybrid", "count", "tunings", "on_disk", "size_bytes", "size_model", "processes",
          "note_left_out"),
@@ -56,9 +56,9 @@ def create(registry: Registry[T], name: str, isolate: bool | None, options: Mapp
 
     Without a setting, code that is not ours gets its own.
     """
-    sort, adapter = SORTS.get(registry.noun), registry.get(name)
+    calls, adapter = CHILD_CALLS.get(registry.noun), registry.get(name)
     importable = "<locals>" not in adapter.__qualname__ and adapter.__module__ != "__main__"
-    if isolate is False or sort is None or not importable or not (isolate or is_foreign(adapter, options)):
+    if isolate is False or calls is None or not importable or not (isolate or is_foreign(adapter, options)):
         return None
     if os.name != "posix" or getattr(adapter, "prepare", Reranker.prepare) is not Reranker.prepare:
         if isolate:
@@ -66,8 +66,8 @@ def create(registry: Registry[T], name: str, isolate: bool | None, options: Mapp
         return None
     place = f"{adapter.__module__}:{adapter.__qualname__}"
     make = partial(_make, registry.noun, registry.group, registry.given, name, place, dict(options))
-    child = Child(make, sort.stage, threads=not getattr(adapter, "local", True))
-    isolated = _isolated(adapter, sort)
+    child = Child(make, calls.stage, threads=not getattr(adapter, "local", True))
+    isolated = _isolated(adapter, calls)
     part = isolated.__new__(isolated)
     vars(part).update(_child=child, _kept={})
     return part
@@ -85,11 +85,11 @@ def _make(
     return Registry[Any](noun, group, {name: place}, given).create(name, **options)
 
 
-def _isolated(adapter: type[T], sort: PartSort) -> type[T]:
+def _isolated(adapter: type[T], calls: ChildCalls) -> type[T]:
     """A subclass that passes on calls; what the class itself says is as it was."""
     passed = {
-        **{name: _passed(name, Child.call) for name in sort.methods},
-        **{name: _passed(name, Child.change) for name in sort.change},
+        **{name: _passed(name, Child.call) for name in calls.methods},
+        **{name: _passed(name, Child.change) for name in calls.change},
         **{name: _passed(name, Child.close) for name in ENDS},
     }
     namespace: dict[str, Any] = {
@@ -98,7 +98,7 @@ def _isolated(adapter: type[T], sort: PartSort) -> type[T]:
         if hasattr(adapter, name)
         and not (name in NEED_NO_CHILD and getattr(adapter, name) is getattr(Provider, name, None))
     }
-    namespace |= {name: property(_attribute(name)) for name in sort.attributes}
+    namespace |= {name: property(_attribute(name)) for name in calls.attributes}
     if hasattr(adapter, "expect"):
         namespace["expect"] = _expect
     return type(adapter.__name__, (adapter,), namespace)

@@ -57,7 +57,7 @@ class _Answer(NamedTuple):
     nanoseconds: int
 
 
-class _Foreign(NamedTuple):
+class _UnknownError(NamedTuple):
     """An error whose type only the child knows."""
 
     name: str
@@ -68,7 +68,7 @@ def _value_of(answer: _Answer) -> Any:
     """What was returned; what was raised there is raised here, too."""
     if not answer.raised:
         return answer.value
-    if isinstance(answer.value, _Foreign):
+    if isinstance(answer.value, _UnknownError):
         raise type(answer.value.name, (Exception,), {})(answer.value.text)
     raise answer.value
 
@@ -311,7 +311,7 @@ def main(threads: bool) -> None:
                 work(number, content, held)
 
 
-def _pack(error: BaseException) -> BaseException | _Foreign:
+def _pack(error: BaseException) -> BaseException | _UnknownError:
     """Errors of ours as they are; of others their name and text, without secrets."""
     try:
         text = str(error)
@@ -320,6 +320,6 @@ def _pack(error: BaseException) -> BaseException | _Foreign:
             return error
         if isinstance(error, BakeoffError):
             return StoreError(without_secrets(text))
-        return _Foreign(type(error).__name__, scrub(text))
+        return _UnknownError(type(error).__name__, scrub(text))
     except Exception:
-        return _Foreign(type(error).__name__, "")
+        return _UnknownError(type(error).__name__, "")

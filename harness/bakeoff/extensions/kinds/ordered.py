@@ -20,7 +20,7 @@ from bakeoff.core.task import Document, Query, Task
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores, join, random_expectation, score_queries
 from bakeoff.extensions.kinds.items import read_documents
-from bakeoff.lineup.labels import short_names
+from bakeoff.lineup.checks import short_names
 from bakeoff.search.fusion import Fusion
 from bakeoff.systems.base import FieldRow, System
 from bakeoff.systems.embedding import EmbeddingRow

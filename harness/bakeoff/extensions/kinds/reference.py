@@ -15,9 +15,9 @@ import numpy as np
 from bakeoff_providers import PROVIDERS
 from bakeoff_providers.base import Role, Vectors
 from bakeoff_providers.errors import BakeoffError, InputError, Unavailable
+from bakeoff_providers.options import convert
 from bakeoff_providers.registry import missing_modules
 from bakeoff_providers.secrets import without_secrets
-from bakeoff_providers.shapes import convert
 from bakeoff_providers.shared_options import SEED
 from numpy.typing import NDArray
 
@@ -30,7 +30,7 @@ from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import join, score_queries
 from bakeoff.extensions.kinds.items import read_documents
-from bakeoff.lineup.labels import short_names
+from bakeoff.lineup.checks import short_names
 from bakeoff.search.exact_search import ExactSearch
 from bakeoff.search.hits import SIMILARITY_DIGITS
 from bakeoff.search.index import Index

@@ -22,7 +22,7 @@ from bakeoff.core.filters import Where, conditions, filterable, passes, tokens
 from bakeoff.extensions.late_interaction.token_rows import TokenRows
 from bakeoff.search.brute_force import Similarities
 from bakeoff.search.hits import Hits
-from bakeoff.search.stores.shared_options import Probes
+from bakeoff.search.stores.base import Probes
 
 
 def maxsim(query: Vectors, tokens: Vectors, begins: NDArray[np.integer]) -> Similarities:

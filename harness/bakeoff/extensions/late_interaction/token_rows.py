@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-from bakeoff_providers.adapter import cache_key
-from bakeoff_providers.base import Provider, Role, TokenProvider, Vectors
+from bakeoff_providers.base import Provider, Role, TokenProvider, Vectors, cache_key
 from bakeoff_providers.errors import EmbeddingFailed, InputError
 
 from bakeoff.calls.key_index import KeyIndex, Keys, Places, keys_of

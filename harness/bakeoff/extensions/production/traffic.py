@@ -16,9 +16,9 @@ from bakeoff.core.facts import Fact, fact
 from bakeoff.core.printable import whole_number
 from bakeoff.extensions.production.search_log import Impression, LogColumns, read_log, timestamp
 from bakeoff.results.check import Check, Gauge
+from bakeoff.statistics.compare import wins_ties_losses
 from bakeoff.statistics.constants import ALPHA, NOISE
 from bakeoff.statistics.design import fewest_queries
-from bakeoff.statistics.effects import wins_ties_losses
 from bakeoff.statistics.looks import mixture_bar, mixture_p
 
 

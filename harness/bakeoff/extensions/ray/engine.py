@@ -30,9 +30,17 @@ from bakeoff.embedding.space import Space
 from bakeoff.embedding.vector_rows import BLOCK, VectorRows
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.score import Scores
-from bakeoff.extensions.ray.cluster import check_capacity, check_nodes, connect
 from bakeoff.extensions.ray.faiss_shards import FaissShards, Fields, IndexShard, Waiting
-from bakeoff.extensions.ray.pool import EmbedPool, Keeper, LimitsActor, as_they_end, reason_of
+from bakeoff.extensions.ray.pool import (
+    EmbedPool,
+    Keeper,
+    LimitsActor,
+    as_they_end,
+    check_capacity,
+    check_nodes,
+    connect,
+    reason_of,
+)
 from bakeoff.extensions.ray.workers import (
     Done,
     IndexHolder,

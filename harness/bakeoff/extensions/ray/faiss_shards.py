@@ -18,9 +18,8 @@ from bakeoff.core.progress import steps
 from bakeoff.core.ranking import make_ranking
 from bakeoff.embedding.vector_rows import VectorRows
 from bakeoff.search.hits import Hits
-from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store
+from bakeoff.search.stores.base import Capabilities, Ef, EfConstruction, Grid, KFactor, Probes, SizeModel, Store
 from bakeoff.search.stores.faiss import Faiss
-from bakeoff.search.stores.shared_options import Ef, EfConstruction, KFactor, Probes
 
 Waiting = Callable[[], Any]  # a pending call; calling it waits for the result
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from bakeoff_providers.errors import InputError, Unavailable
-from bakeoff_providers.hub import first_file, is_hub_name
+from bakeoff_providers.weights import first_file, is_hub_name
 
 from bakeoff.search.rerankers import Reranked, Reranker
 

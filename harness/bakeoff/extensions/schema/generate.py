@@ -35,8 +35,8 @@ from bakeoff.search.rankers import RANKERS
 from bakeoff.search.rerankers import RERANKERS
 from bakeoff.search.retrievers import RETRIEVERS
 from bakeoff.search.stores import STORES
+from bakeoff.search.stores.base import HybridStore
 from bakeoff.search.stores.existing import EXISTING
-from bakeoff.search.stores.hybrid import HybridStore
 from bakeoff.systems import SYSTEMS
 from bakeoff.systems.embedding import StoreRow
 from bakeoff.systems.hybrid import HYBRID

@@ -121,7 +121,7 @@ def tasks(
     as_json: Annotated[bool, typer.Option("--json", help="Print what tasks_summary.json holds instead.")] = False,
 ) -> None:
     """Put the results of several tasks side by side: rows by task, macro means, wins, tests over tasks, transfer."""
-    from bakeoff.extensions.several_results import task_report
+    from bakeoff.extensions.several_results.task_table import as_json as table_json
     from bakeoff.extensions.several_results.task_table import combine
     from bakeoff.results.compare import read_results
 
@@ -130,7 +130,7 @@ def tasks(
     table = combine(read_results(results), measure)
     folder = _save_table(table, results, out) if out is not None else None
     if as_json:
-        echo(task_report.as_json(table))
+        echo(table_json(table))
     else:
         _print_table(table, folder)
 
@@ -151,7 +151,7 @@ def after_run(results: Sequence[Path], out: Path, *, quiet: bool) -> dict[str, A
 
 def _save_table(table: TaskTable, results: Sequence[Path], out: Path) -> Path:
     from bakeoff.core.files import write_atomic, write_folder, write_json
-    from bakeoff.extensions.several_results.task_report import markdown
+    from bakeoff.extensions.several_results.task_table import markdown
 
     def fill(draft: Path) -> None:
         write_json(draft / "tasks_summary.json", table)
@@ -161,7 +161,7 @@ def _save_table(table: TaskTable, results: Sequence[Path], out: Path) -> Path:
 
 
 def _print_table(table: TaskTable, folder: Path | None) -> None:
-    from bakeoff.extensions.several_results.task_report import terminal
+    from bakeoff.extensions.several_results.task_table import terminal
     from bakeoff.report.console import console
 
     console().print(terminal(table))

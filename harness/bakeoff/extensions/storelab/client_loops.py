@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import multiprocessing
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
+from bakeoff_providers.errors import BakeoffError, Unavailable
 
 from bakeoff.core import clock
 from bakeoff.core.figures import Percentiles
@@ -19,6 +24,34 @@ DROP_AFTER = 1.0  # seconds after it is due
 BITS = 10  # leading bits of a time to keep: an error of at most 0.1%
 
 Histogram = Mapping[int, int]  # nanoseconds → how often
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def in_own_process(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Run `work`, a module-level function, in a new process. Any failure there is Unavailable."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        try:
+            problem: str
+            answer: T | None
+            problem, answer = pool.submit(_catch, work, *arguments, **named).result()
+        except BrokenProcessPool:
+            raise Unavailable("its process ended without an answer") from None
+    if answer is None:
+        raise Unavailable(problem)
+    return answer
+
+
+def _catch(work: Callable[..., Any], *arguments: Any, **named: Any) -> tuple[str, Any]:
+    """Runs in the other process. Errors return as text, since not every exception can be pickled."""
+    try:
+        return "", work(*arguments, **named)
+    except BakeoffError as error:
+        return str(error), None
+    except Exception as error:
+        return f"{type(error).__name__}: {error}", None
 
 
 @dataclass(slots=True)

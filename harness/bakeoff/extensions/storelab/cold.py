@@ -18,7 +18,7 @@ from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.clock import time_call
 from bakeoff.core.facts import Fact, fact
-from bakeoff.extensions.storelab.own_process import in_own_process
+from bakeoff.extensions.storelab.client_loops import in_own_process
 from bakeoff.extensions.storelab.vector_sample import VectorSample
 from bakeoff.search.stores import STORES
 

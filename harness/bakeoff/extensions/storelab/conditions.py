@@ -13,12 +13,12 @@ from bakeoff.core.facts import Fact, fact
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
 from bakeoff.extensions.storelab.churn import Writes, churn_saved, plan_writes
+from bakeoff.extensions.storelab.client_loops import in_own_process
 from bakeoff.extensions.storelab.cold import ColdStart, cold_start
 from bakeoff.extensions.storelab.filtered import SHARES, FilterTest, filter_test_saved, possible_shares
 from bakeoff.extensions.storelab.footprint import store_folder
-from bakeoff.extensions.storelab.own_process import in_own_process
 from bakeoff.extensions.storelab.vector_sample import FORMAT, VectorSample
-from bakeoff.running.environment import this_machine
+from bakeoff.running.settings import this_machine
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.scratch import scratch
 

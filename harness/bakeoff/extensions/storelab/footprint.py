@@ -23,9 +23,9 @@ from bakeoff.core.clock import time_call
 from bakeoff.core.facts import Fact
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
-from bakeoff.extensions.storelab.own_process import in_own_process
+from bakeoff.extensions.storelab.client_loops import in_own_process
 from bakeoff.extensions.storelab.vector_sample import FORMAT, VectorSample
-from bakeoff.running.environment import this_machine
+from bakeoff.running.settings import this_machine
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store
 from bakeoff.search.stores.scratch import scratch

@@ -30,7 +30,7 @@ from bakeoff.extensions.storelab.client_loops import (
     run_open_loop,
 )
 from bakeoff.extensions.storelab.vector_sample import FORMAT, VectorSample
-from bakeoff.running.environment import this_machine
+from bakeoff.running.settings import this_machine
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Capabilities, SizeModel, Store

@@ -30,7 +30,7 @@ from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
 from bakeoff.embedding.embed import vector_service
 from bakeoff.extensions.storelab.vector_sample import FORMAT
-from bakeoff.running.environment import this_machine
+from bakeoff.running.settings import this_machine
 
 _TEXT = (
     "river mountain history of the a town in north county lake built early century railway market old stone church "

@@ -20,7 +20,7 @@ from bakeoff.core.figures import Percentiles
 from bakeoff.core.machine import Machine, after_work
 from bakeoff.core.progress import Progress, silent
 from bakeoff.extensions.storelab.vector_sample import FORMAT, VectorSample, rows_of
-from bakeoff.running.environment import this_machine
+from bakeoff.running.settings import this_machine
 from bakeoff.search import brute_force
 from bakeoff.search.stores import STORES
 from bakeoff.search.stores.base import Store

@@ -14,9 +14,8 @@ from bakeoff_providers.base import Vectors
 
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
-from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, SizeModel, Store
+from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Ef, EfConstruction, Grid, M, SizeModel, Store
 from bakeoff.search.stores.scratch import scratch
-from bakeoff.search.stores.shared_options import Ef, EfConstruction, M
 from bakeoff.search.variants import Precision
 
 # ClickHouse allows disks anywhere below this folder; queries grow with the vector and with the ids that they name.

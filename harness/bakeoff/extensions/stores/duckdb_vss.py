@@ -13,8 +13,19 @@ from bakeoff_providers.errors import Unavailable
 
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
-from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, SizeModel, Store, graph_bytes
-from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, Threads
+from bakeoff.search.stores.base import (
+    CANDIDATES,
+    LINKS,
+    Capabilities,
+    Ef,
+    EfConstruction,
+    Grid,
+    M,
+    SizeModel,
+    Store,
+    Threads,
+    graph_bytes,
+)
 
 
 class DuckdbVss(Store):

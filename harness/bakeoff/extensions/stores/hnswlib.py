@@ -9,9 +9,18 @@ import numpy as np
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.shared_options import SEED
 
-from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, SizeModel, graph_bytes
+from bakeoff.search.stores.base import (
+    CANDIDATES,
+    LINKS,
+    Capabilities,
+    Ef,
+    EfConstruction,
+    Grid,
+    M,
+    SizeModel,
+    graph_bytes,
+)
 from bakeoff.search.stores.numbered import Labels, Neighbours, NumberedStore
-from bakeoff.search.stores.shared_options import Ef, EfConstruction, M
 
 
 class Hnswlib(NumberedStore):

@@ -15,11 +15,23 @@ from msgspec import Meta
 
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
-from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, graph_bytes
-from bakeoff.search.stores.codes import bit_codes, bit_similarity
+from bakeoff.search.stores.base import (
+    POOL,
+    C,
+    Capabilities,
+    Ef,
+    EfConstruction,
+    Grid,
+    HybridStore,
+    M,
+    Probes,
+    SearchKind,
+    SizeModel,
+    bit_codes,
+    bit_similarity,
+    graph_bytes,
+)
 from bakeoff.search.stores.existing import BLOCK, Existing, ExistingIndex, choose_name, field_of, path_of
-from bakeoff.search.stores.hybrid import POOL, C, HybridStore
-from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, Probes, SearchKind
 from bakeoff.search.variants import Precision
 
 TRAINABLE = 256  # fewer rows can't train a quantiser and need no index

@@ -20,10 +20,24 @@ from bakeoff_providers.registry import nearest
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores import servers
-from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, graph_bytes
-from bakeoff.search.stores.hybrid import POOL, C, HybridStore
+from bakeoff.search.stores.base import (
+    CANDIDATES,
+    POOL,
+    C,
+    Capabilities,
+    Ef,
+    EfConstruction,
+    Grid,
+    HybridStore,
+    Lists,
+    M,
+    Probes,
+    SearchKind,
+    SizeModel,
+    Url,
+    graph_bytes,
+)
 from bakeoff.search.stores.servers import collection_name, key, listeners, note_dropped, note_made, server_url
-from bakeoff.search.stores.shared_options import Ef, EfConstruction, Lists, M, Probes, SearchKind, Url
 from bakeoff.search.variants import Precision
 
 URL = "MILVUS_URL"

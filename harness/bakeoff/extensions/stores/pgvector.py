@@ -22,12 +22,26 @@ from bakeoff.core.filters import Condition, Metadata, Scalar
 from bakeoff.extensions.stores.pgvector_connection import connect
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores import servers
-from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, graph_bytes
-from bakeoff.search.stores.codes import bit_similarity
+from bakeoff.search.stores.base import (
+    CANDIDATES,
+    POOL,
+    C,
+    Capabilities,
+    Ef,
+    EfConstruction,
+    Grid,
+    HybridStore,
+    Lists,
+    M,
+    Probes,
+    SearchKind,
+    SizeModel,
+    Url,
+    bit_similarity,
+    graph_bytes,
+)
 from bakeoff.search.stores.existing import BLOCK, Existing, ExistingIndex, choose_name
-from bakeoff.search.stores.hybrid import POOL, C, HybridStore
 from bakeoff.search.stores.servers import collection_name, family, note_dropped, note_made, server_url
-from bakeoff.search.stores.shared_options import Ef, EfConstruction, Lists, M, Probes, SearchKind, Url
 from bakeoff.search.variants import Precision
 
 ColumnType = Literal["vector", "halfvec", "bit"]

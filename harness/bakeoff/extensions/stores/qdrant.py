@@ -21,11 +21,24 @@ from bakeoff_providers.registry import nearest
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores import servers
-from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, SizeModel, graph_bytes
+from bakeoff.search.stores.base import (
+    CANDIDATES,
+    LINKS,
+    POOL,
+    C,
+    Capabilities,
+    Ef,
+    EfConstruction,
+    Grid,
+    HybridStore,
+    M,
+    SearchKind,
+    SizeModel,
+    Url,
+    graph_bytes,
+)
 from bakeoff.search.stores.existing import BLOCK, Existing, ExistingIndex, choose_name, field_of, is_url, path_of
-from bakeoff.search.stores.hybrid import POOL, C, HybridStore
 from bakeoff.search.stores.servers import collection_name, key, listeners, note_dropped, note_made, server_url
-from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, SearchKind, Url
 from bakeoff.search.variants import Precision
 
 INDEX_FROM_KB = 1000  # segments larger than this get a graph; Qdrant's own default waits for 10 or 20 MB

@@ -15,9 +15,20 @@ from bakeoff_providers.needs import Needs
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores import servers
-from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, SizeModel, Store, graph_bytes
+from bakeoff.search.stores.base import (
+    CANDIDATES,
+    LINKS,
+    Capabilities,
+    Ef,
+    EfConstruction,
+    Grid,
+    M,
+    SizeModel,
+    Store,
+    Url,
+    graph_bytes,
+)
 from bakeoff.search.stores.servers import collection_name, key, listeners, marks, note_dropped, note_made, server_url
-from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, Url
 
 URL = "REDIS_URL"
 STEP = 1000  # documents in one request

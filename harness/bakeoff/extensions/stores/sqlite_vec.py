@@ -17,8 +17,7 @@ from bakeoff_providers.registry import nearest
 
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
-from bakeoff.search.stores.base import Capabilities, SizeModel, Store
-from bakeoff.search.stores.codes import bit_codes, bit_similarity, int8_codes
+from bakeoff.search.stores.base import Capabilities, SizeModel, Store, bit_codes, bit_similarity, int8_codes
 from bakeoff.search.stores.existing import BLOCK, Existing, ExistingIndex, choose_name, path_of
 from bakeoff.search.variants import Precision
 

@@ -17,9 +17,8 @@ from bakeoff_providers.needs import Needs
 from bakeoff.core.filters import Condition, Metadata, tokens
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores import servers
-from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, Store, graph_bytes
+from bakeoff.search.stores.base import CANDIDATES, Capabilities, Ef, Grid, SizeModel, Store, Url, graph_bytes
 from bakeoff.search.stores.servers import collection_name, key, listeners, marks, note_dropped, note_made, server_url
-from bakeoff.search.stores.shared_options import Ef, Url
 
 URL, KEY = "TYPESENSE_URL", "TYPESENSE_API_KEY"
 STEP = 1000  # documents in one request

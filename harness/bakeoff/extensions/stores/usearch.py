@@ -11,10 +11,22 @@ import numpy as np
 from bakeoff_providers.base import Vectors
 from numpy.typing import NDArray
 
-from bakeoff.search.stores.base import CANDIDATES, LINKS, Capabilities, Grid, SizeModel, graph_bytes
-from bakeoff.search.stores.codes import bit_codes, bit_similarity, int8_codes, signs
+from bakeoff.search.stores.base import (
+    CANDIDATES,
+    LINKS,
+    Capabilities,
+    Ef,
+    EfConstruction,
+    Grid,
+    M,
+    SizeModel,
+    bit_codes,
+    bit_similarity,
+    graph_bytes,
+    int8_codes,
+    signs,
+)
 from bakeoff.search.stores.numbered import Labels, Neighbours, NumberedStore
-from bakeoff.search.stores.shared_options import Ef, EfConstruction, M
 from bakeoff.search.variants import Precision
 
 BYTES = {"f32": 4, "f16": 2, "bf16": 2, "i8": 1, "b1": 1 / 8}

@@ -5,7 +5,7 @@ from bakeoff.core.extensions import Command
 _HERE = "bakeoff.extensions.testsets"
 _COMMANDS = f"{_HERE}.commands"
 COMMANDS = (
-    Command("plan-queries", f"{_COMMANDS}.plan:plan_queries", "Decide", "Plan how many queries to label."),
+    Command("plan-queries", f"{_COMMANDS}.queries:plan_queries", "Decide", "Plan how many queries to label."),
     Command("corpus", f"{_COMMANDS}.corpus:corpus", "Test sets", "Import documents into articles.json."),
     Command("select", f"{_COMMANDS}.corpus:select", "Test sets", "Draw a stratified sample of documents."),
     Command("queries", f"{_COMMANDS}.queries:queries", "Test sets", "Import or generate queries."),
@@ -17,3 +17,4 @@ COMMANDS = (
 )
 REGISTRIES = {"makers": (f"{_HERE}.generate:MAKERS", "--maker NAME of `bakeoff queries generate`")}
 TASK_HEALTH = {"graded": f"{_COMMANDS}.health:examine"}
+WORDS = {"testsets": f"{_COMMANDS}.health:WORDS"}

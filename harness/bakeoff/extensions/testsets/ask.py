@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 from bakeoff_providers import stopping
-from bakeoff_providers.adapter import cache_key
+from bakeoff_providers.base import cache_key
 from bakeoff_providers.chat import CHATS
 from bakeoff_providers.chat.base import ChatModel, Reply, Schema
 from bakeoff_providers.errors import CallFailed, InputError

@@ -66,9 +66,9 @@ class TextHealth(msgspec.Struct, frozen=True, kw_only=True):
         """What should be fixed or known."""
         findings = [*self.warnings]
         if self.unmatched:
-            findings.append(_of_queries("filter_matches_nothing", self.unmatched))
+            findings.append(_of_queries("testsets.filter_matches_nothing", self.unmatched))
         for first, second, share in self.duplicates:
-            findings.append(fact("near_duplicates", first=first, second=second, share=share))
+            findings.append(fact("testsets.near_duplicates", first=first, second=second, share=share))
         return findings
 
 
@@ -107,23 +107,27 @@ class Health(TextHealth, frozen=True, kw_only=True):
         if self.without_relevant:
             findings.append(_of_queries("nothing_relevant", self.without_relevant))
         if self.too_many:
-            findings.append(_of_queries("mostly_relevant", list(self.too_many), share=MOST_RELEVANT))
+            findings.append(_of_queries("testsets.mostly_relevant", list(self.too_many), share=MOST_RELEVANT))
         if self.beyond_cut:
-            findings.append(_of_queries("more_relevant_than_depth", list(self.beyond_cut), depth=self.depth))
+            findings.append(_of_queries("testsets.more_relevant_than_depth", list(self.beyond_cut), depth=self.depth))
         deep = [row.measure for row in self.ceilings if (Measure.parse(row.measure).k or 0) > self.documents]
         if deep:
             findings.append(fact("k_beyond_corpus", measures=deep, documents=self.documents))
         for row in self.ceilings:
             if row.out_of_reach:
-                findings.append(fact("target_out_of_reach", measure=row.measure, target=row.target, oracle=row.oracle))
+                findings.append(
+                    fact("testsets.target_out_of_reach", measure=row.measure, target=row.target, oracle=row.oracle)
+                )
         if self.open_pairs:
             findings.append(
-                fact("pool_ungraded", open_pairs=self.open_pairs, pooled=self.pooled, command=self.grade_command)
+                fact(
+                    "testsets.pool_ungraded", open_pairs=self.open_pairs, pooled=self.pooled, command=self.grade_command
+                )
             )
         elif self.pooled is None and self.judged_top < 1:
             findings.append(
                 fact(
-                    "top_ungraded",
+                    "testsets.top_ungraded",
                     share=1 - self.judged_top,
                     labels=[contender.label for contender in FREE_CONTENDERS],
                     depth=self.depth,
@@ -131,7 +135,7 @@ class Health(TextHealth, frozen=True, kw_only=True):
                 )
             )
         if self.lexical is not None and self.lexical >= LEXICAL:
-            findings.append(fact("lexical_task", share=self.lexical, measure=self.primary))
+            findings.append(fact("testsets.lexical_task", share=self.lexical, measure=self.primary))
         return findings
 
 

@@ -16,7 +16,7 @@ from bakeoff_providers.stopping import in_time
 
 from bakeoff.calls.retry import RateLimit, RetryPolicy, call
 from bakeoff.core.progress import Progress, silent
-from bakeoff.extensions.testsets.content_types import with_content_type
+from bakeoff.extensions.testsets.document_files import with_content_type
 from bakeoff.tasks.formats.native import Article
 
 if TYPE_CHECKING:

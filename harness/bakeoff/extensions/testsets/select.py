@@ -14,8 +14,8 @@ from bakeoff_providers.errors import InputError
 from bakeoff.core.data_files import read_data
 from bakeoff.core.facts import Fact
 from bakeoff.core.hashing import order_key
-from bakeoff.extensions.testsets.content_types import content_type, with_content_type
 from bakeoff.extensions.testsets.corpus import Options, from_table
+from bakeoff.extensions.testsets.document_files import content_type, with_content_type
 from bakeoff.extensions.testsets.wikipedia_database import TABLES, is_sqlite, read_database
 from bakeoff.tasks.formats.native import Article, ArticleFile
 from bakeoff.tasks.formats.source_tables import read_table, tables_of

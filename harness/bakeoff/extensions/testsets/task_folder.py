@@ -79,8 +79,8 @@ class TaskFolder:
         annotators = self.annotators()
         given = {pair for annotation in annotators.values() for pair in annotation.pairs()}
         if waiting := [pair for pair in given if pair[1] not in self.truth.grades.get(pair[0], {})]:
-            return fact("unsettled_grades", grades=len(waiting), annotators=list(annotators), task=self.name)
-        return fact("one_annotator", annotator=next(iter(annotators))) if len(annotators) == 1 else None
+            return fact("testsets.unsettled_grades", grades=len(waiting), annotators=list(annotators), task=self.name)
+        return fact("testsets.one_annotator", annotator=next(iter(annotators))) if len(annotators) == 1 else None
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ from math import log
 from bakeoff_providers.errors import InputError
 
 from bakeoff.core.hashing import order_key
-from bakeoff.extensions.testsets.content_types import content_type
+from bakeoff.extensions.testsets.document_files import content_type
 from bakeoff.extensions.testsets.generate import GenerationRequest, Maker, QueryDraft
 from bakeoff.extensions.testsets.text_similarity import content_words
 from bakeoff.tasks.formats.native import Article

@@ -10,7 +10,7 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.files import check_regular
 from bakeoff.core.task import DocumentChunking
-from bakeoff.extensions.testsets.content_types import with_content_type
+from bakeoff.extensions.testsets.document_files import with_content_type
 from bakeoff.tasks.formats.native import Article
 from bakeoff.tasks.formats.source_tables import open_database, quote_name, split_categories, tables_of
 

@@ -12,13 +12,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from bakeoff_providers.base import Vectors
 from bakeoff_providers.errors import InputError, StoreError, Unavailable
 from bakeoff_providers.needs import Plugin
 from bakeoff_providers.registry import nearest
+from msgspec import Meta
+from numpy.typing import NDArray
 
 from bakeoff.core.clock import time_call
 from bakeoff.core.facts import SOME, Fact, fact
@@ -27,6 +29,44 @@ from bakeoff.core.progress import steps
 from bakeoff.embedding.vector_rows import BLOCK, VectorRows
 from bakeoff.search.hits import Hits
 from bakeoff.search.variants import Precision
+
+M = Annotated[int, "links per node of the graph; higher = better recall, more memory", Meta(ge=1, le=1024)]
+EfConstruction = Annotated[int, "candidates considered while building; higher = better recall, slower build"]
+Ef = Annotated[int, "candidates per search of the graph; higher = better recall, slower search"]
+Lists = Annotated[int, "lists that the vectors are divided into"]
+Probes = Annotated[int, "lists probed per search; higher = better recall, slower search"]
+KFactor = Annotated[
+    float, "candidates per wanted document that a refining index compares exactly", Meta(ge=1, le=10_000)
+]
+Url = Annotated[str, "server address; default: the environment variable, if set"]
+Threads = Annotated[int, "threads that build and search", Meta(ge=1, le=1024)]
+SearchKind = Annotated[Literal["vectors", "hybrid"], "hybrid keeps texts too; a contender's `search` sets it"]
+
+
+LARGEST = 127
+
+
+def int8_codes(vectors: Vectors) -> NDArray[np.int8]:
+    """Scale each vector by its largest value. Cosine ignores length, so no scale is stored."""
+    scale = LARGEST / np.abs(vectors).max(axis=-1, keepdims=True)
+    return np.asarray(np.round(vectors * scale), dtype=np.int8)
+
+
+def bit_codes(vectors: Vectors, order: Literal["big", "little"] = "big") -> NDArray[np.uint8]:
+    """Sign bits, eight to a byte; padding is equal in all."""
+    return np.packbits(vectors >= 0, axis=-1, bitorder=order)
+
+
+def signs(codes: NDArray[np.uint8], dimensions: int) -> Vectors:
+    """The unit vectors that bits stand for."""
+    bits = np.unpackbits(codes, axis=-1, count=dimensions)
+    return np.where(bits, 1.0, -1.0).astype(np.float32) / np.float32(np.sqrt(dimensions))
+
+
+def bit_similarity(hamming: Any, dimensions: int) -> Any:
+    """Cosine of the signs, from their Hamming distance."""
+    return 1 - 2 * hamming / dimensions
+
 
 UNIT = 1e-5  # tolerance of a squared length before the vector is scaled
 
@@ -333,3 +373,50 @@ def graph_bytes(dimensions: int, m: int, *, vector_bytes: float | None = None) -
     upper = 4 * m / max(m - 1, 1)
     shown = "4d" if vector_bytes is None else f"{vector_bytes:g}"
     return SizeModel(vector + 8 * m + upper, 0, f"n · ({shown} + 8·{m} + 4·{m}/{max(m - 1, 1)})")
+
+
+POOL = 100  # fewest candidates of each ranking to fuse
+C = 60  # a place counts 1 / (C + place), as in our own fusion
+
+
+class HybridStore(Store):
+    """With `search = "hybrid"` it also stores texts, with English stemming like our BM25 by default.
+
+    Both rankings are fused by RRF, so scores mean nothing but the order.
+    """
+
+    search_kinds = ("vectors", "hybrid")
+
+    def add_texts(
+        self,
+        ids: Sequence[str],
+        vectors: Vectors,
+        texts: Sequence[str],
+        metadata: Sequence[Mapping[str, Any]] | None = None,
+    ) -> None:
+        """As `add`, with texts."""
+        units, fields = self._check_rows(ids, vectors, metadata)
+        if len(ids):
+            with self._failures_as_unavailable():
+                self._add_texts(ids, units, fields, texts)
+
+    def search_hybrid(self, text: str, vector: Vectors, k: int, where: Where | None = None) -> Hits:
+        """The k best that pass the filter. A text without known words leaves the vectors' order."""
+        vector = self._check_query(vector)
+        try:
+            return self._search_hybrid(text, vector, k, self._conditions(where) if where else ()).read(k)
+        except self.failures as error:
+            raise Unavailable(f"{self.name}: {error}") from error
+
+    def _add(self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata]) -> None:
+        self._add_texts(ids, vectors, metadata, [""] * len(ids))
+
+    @abstractmethod
+    def _add_texts(
+        self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata], texts: Sequence[str]
+    ) -> None:
+        """As `_add`; texts are empty where the store was opened for vectors alone."""
+
+    @abstractmethod
+    def _search_hybrid(self, text: str, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:
+        """Any text, a unit vector, checked conditions."""

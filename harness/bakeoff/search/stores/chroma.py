@@ -24,11 +24,10 @@ from bakeoff_providers.stopping import DeadlineTimeout, in_time
 from bakeoff.core.filters import Condition, Metadata, Scalar
 from bakeoff.search.hits import Hits
 from bakeoff.search.stores import servers
-from bakeoff.search.stores.base import Capabilities, Grid, SizeModel, Store, graph_bytes
+from bakeoff.search.stores.base import Capabilities, Ef, EfConstruction, Grid, M, SizeModel, Store, Url, graph_bytes
 from bakeoff.search.stores.existing import BLOCK, Existing, ExistingIndex, choose_name, field_of, is_url, path_of
 from bakeoff.search.stores.scratch import scratch
 from bakeoff.search.stores.servers import collection_name, listeners, note_dropped, note_made, server_url
-from bakeoff.search.stores.shared_options import Ef, EfConstruction, M, Url
 
 URL, TOKEN = "CHROMA_URL", "CHROMA_API_KEY"
 

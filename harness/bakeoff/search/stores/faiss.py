@@ -18,11 +18,22 @@ from bakeoff_providers.registry import missing_modules
 
 from bakeoff.core.filters import Condition
 from bakeoff.search.hits import Hits
-from bakeoff.search.stores.base import CANDIDATES, Capabilities, Grid, SizeModel, graph_bytes
-from bakeoff.search.stores.codes import bit_codes, bit_similarity, signs
+from bakeoff.search.stores.base import (
+    CANDIDATES,
+    Capabilities,
+    Ef,
+    EfConstruction,
+    Grid,
+    KFactor,
+    Probes,
+    SizeModel,
+    bit_codes,
+    bit_similarity,
+    graph_bytes,
+    signs,
+)
 from bakeoff.search.stores.existing import BLOCK, Existing, ExistingIndex, path_of
 from bakeoff.search.stores.numbered import SCAN_BELOW, Labels, Neighbours, NumberedStore
-from bakeoff.search.stores.shared_options import Ef, EfConstruction, KFactor, Probes
 from bakeoff.search.variants import Precision
 
 

@@ -20,7 +20,6 @@ FORMATS: Registry[Task] = Registry(
     "bakeoff.formats",
     {
         "native": "bakeoff.tasks.formats.native:load",
-        "beir": "bakeoff.tasks.formats.beir:load",
         "tables": "bakeoff.tasks.formats.tables:load",
         **collect_entries("FORMATS"),
     },

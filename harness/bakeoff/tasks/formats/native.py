@@ -27,7 +27,7 @@ from bakeoff.core.task import (
     parse_day,
 )
 from bakeoff.tasks import ground_truth as truth_file
-from bakeoff.tasks.formats.shared_options import Rel
+from bakeoff.tasks.formats.rows import Rel
 from bakeoff.tasks.ground_truth import GRADES, GroundTruth, one_of, read_truth
 
 FORMAT = "native"  # its name in a task.toml

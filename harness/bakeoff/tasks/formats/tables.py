@@ -16,16 +16,18 @@ from bakeoff_providers.registry import missing_modules
 from bakeoff.core.files import first_wrong_byte, open_unpacked, read_json, read_json_blocks
 from bakeoff.core.task import Task
 from bakeoff.tasks.formats.cells import Block, Numbered, Rows
-from bakeoff.tasks.formats.rows import Columns, Leniency, task_of
-from bakeoff.tasks.formats.shared_options import (
+from bakeoff.tasks.formats.rows import (
     ColumnNames,
+    Columns,
     DropEmpty,
     DropNegative,
     DropUnknown,
     Grades,
     IgnoreIdenticalIds,
     JudgedOnly,
+    Leniency,
     Rel,
+    task_of,
 )
 from bakeoff.tasks.formats.trec import qrels_rows
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from bakeoff_providers.errors import InputError
+from bakeoff_providers.options import convert
 from bakeoff_providers.registry import Registry
-from bakeoff_providers.shapes import convert
 
 from bakeoff.core.extensions import collect_entries
 from bakeoff.core.paths import task_description

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import msgspec
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.shapes import convert
+from bakeoff_providers.options import convert
 
 from bakeoff.core.corpus import transform_documents
 from bakeoff.core.files import file_exists

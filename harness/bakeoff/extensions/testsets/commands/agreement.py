@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from bakeoff_providers.errors import InputError
 
-from bakeoff.cli.shared_options import (
-    Force,
-    LineupOption,
-    Offline,
-    ResultOption,
-    TaskArgument,
-    check_file,
-    lineup_path,
-    say,
-)
-from bakeoff.extensions.testsets.commands.pairs_to_grade import rankings_for
+from bakeoff.cli.shared_options import Force, LineupOption, Offline, check_file, lineup_path, say
+from bakeoff.extensions.testsets.commands.pairs_to_grade import ResultOption, TaskArgument, rankings_for
 
 if TYPE_CHECKING:
     from bakeoff.extensions.testsets.agreement import Coefficient, TwoWay

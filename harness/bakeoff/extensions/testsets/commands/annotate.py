@@ -11,7 +11,8 @@ import typer
 from bakeoff_providers.errors import InputError
 
 from bakeoff.cli import signals
-from bakeoff.cli.shared_options import TaskArgument, annotator_name, say, say_commands
+from bakeoff.cli.shared_options import say, say_commands
+from bakeoff.extensions.testsets.commands.pairs_to_grade import TaskArgument, annotator_name
 
 if TYPE_CHECKING:
     from bakeoff.extensions.testsets.agreement import Disagreement

@@ -10,7 +10,6 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.cli.command_table import Family
 from bakeoff.cli.shared_options import (
-    ARTICLES,
     ColumnOption,
     Force,
     check_file,
@@ -19,9 +18,9 @@ from bakeoff.cli.shared_options import (
     read_pipe,
     say,
     say_commands,
-    say_list,
     warn,
 )
+from bakeoff.extensions.testsets.commands.pairs_to_grade import ARTICLES, say_list
 
 corpus = Family(help="Import documents into articles.json.", no_args_is_help=True)
 

@@ -19,9 +19,6 @@ from bakeoff.cli.shared_options import (
     LineupOption,
     MaxCost,
     Offline,
-    ResultOption,
-    TaskArgument,
-    annotator_name,
     check_file,
     lineup_path,
     parse_columns,
@@ -31,16 +28,20 @@ from bakeoff.cli.shared_options import (
     say_commands,
 )
 from bakeoff.extensions.testsets.commands.annotate import OpenPage, Port, Who, serve_page, write_truth
-from bakeoff.extensions.testsets.commands.looks import grade_until_decided, look_queries
 from bakeoff.extensions.testsets.commands.pairs_to_grade import (
     AllBelow,
     ChatOption,
     Depth,
     ModelOption,
+    ResultOption,
+    TaskArgument,
     Ungraded,
+    annotator_name,
     chat_askers,
     echo_estimate,
     echo_usage,
+    grade_until_decided,
+    look_queries,
     pairs_to_grade,
     rankings_for,
 )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bakeoff_providers.errors import InputError
 
-from bakeoff.cli.shared_options import OWN_LINEUP, grading_command, next_to_grade, say, say_commands
+from bakeoff.cli.shared_options import OWN_LINEUP, grading_command, say, say_commands
+from bakeoff.core.printable import join_names, pluralise
+from bakeoff.extensions.testsets.commands.pairs_to_grade import next_to_grade
+from bakeoff.report.words import Words, some_of
 
 if TYPE_CHECKING:
     from bakeoff.core.task import Task
@@ -66,7 +70,6 @@ def _page_or_table(command: str) -> str:
 
 
 def _print_health(health: Health) -> None:
-    from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets.health import FREE_NAMES
     from bakeoff.report.console import console
     from bakeoff.report.grid import Figures, Grid
@@ -101,3 +104,51 @@ def _print_health(health: Health) -> None:
         say(f"warning: {words(finding)}")
     if not health.findings():
         say("nothing to fix")
+
+
+def _filter_matches_nothing(count: int, queries: Sequence[str]) -> str:
+    return f"no document passes the filter (where) of {some_of(queries, count)}"
+
+
+def _mostly_relevant(count: int, queries: Sequence[str], share: float) -> str:
+    some = some_of(queries, count)
+    return f"more than {share:.0%} of the corpus is relevant for {some}; even a random order does well there"
+
+
+def _more_relevant_than_depth(count: int, queries: Sequence[str], depth: int) -> str:
+    some = some_of(queries, count)
+    return f"more than {depth} documents are relevant for {some}; recall@{depth} can't reach 1 there"
+
+
+def _pool_ungraded(open_pairs: int, pooled: int, command: str) -> str:
+    have = "has no grade and counts" if open_pairs == 1 else "have no grade and count"
+    return f"{open_pairs} of the {pluralise(pooled, 'pair')} of the pool {have} as not relevant: {command}"
+
+
+def _top_ungraded(share: float, labels: Sequence[str], depth: int, command: str) -> str:
+    return (
+        f"{share:.0%} of the first {depth} places of {join_names(labels)} has no grade and counts as not relevant: "
+        f"{command}"
+    )
+
+
+def _unsettled_grades(grades: int, annotators: Sequence[str], task: str) -> str:
+    are = "is" if grades == 1 else "are"
+    return f"{pluralise(grades, 'grade')} by {', '.join(annotators)} {are} not used yet: bakeoff adjudicate {task}"
+
+
+WORDS: Words = {
+    "filter_matches_nothing": _filter_matches_nothing,
+    "near_duplicates": "{first} and {second} are {share:.0%} alike: drop one of them",
+    "mostly_relevant": _mostly_relevant,
+    "more_relevant_than_depth": _more_relevant_than_depth,
+    "target_out_of_reach": "the target {measure} ≥ {target} can't be met; a perfect ranking has {oracle:.3f}",
+    "pool_ungraded": _pool_ungraded,
+    "top_ungraded": _top_ungraded,
+    "lexical_task": (
+        "BM25 has {share:.0%} of the oracle's {measure}; words alone answer these queries, so embeddings can't show "
+        "their worth"
+    ),
+    "unsettled_grades": _unsettled_grades,
+    "one_annotator": "all grades are from one annotator, {annotator}",
+}

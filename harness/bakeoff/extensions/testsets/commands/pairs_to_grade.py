@@ -1,15 +1,18 @@
-"""Shared by the grading commands: the pairs to grade, and chat models with their options and usage."""
+"""Shared by the commands: arguments, the pairs to grade, planned looks, chat models with options and usage."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
+from bakeoff_providers.errors import InputError
 
-from bakeoff.cli.shared_options import lineup_path, parse_settings, say, warn
+from bakeoff.cli.shared_options import OWN_LINEUP, grading_command, latest, lineup_path, parse_settings, say, warn
 from bakeoff.core.printable import pluralise
+from bakeoff.extensions.testsets.task_folder import TaskFolder
 
 if TYPE_CHECKING:
     from bakeoff.calls.paid import Usage
@@ -17,10 +20,20 @@ if TYPE_CHECKING:
     from bakeoff.extensions.testsets.ask import Asker
     from bakeoff.extensions.testsets.pool import Rankings
     from bakeoff.extensions.testsets.task_folder import TaskFolder
+    from bakeoff.tasks.looks import LookState
 
+
+TaskArgument = Annotated[str, typer.Argument(help="Task folder, task.toml, built-in name, or line-up.")]
+ResultOption = Annotated[
+    Path | None,
+    typer.Option(callback=latest, help="Use the rankings of this result (or `latest`)."),
+]
 Depth = Annotated[int, typer.Option(min=1, help="Number of documents to pool from each contender.")]
 AllBelow = Annotated[int, typer.Option(min=0, help="Grade all pairs if there are at most this many.")]
 Ungraded = Annotated[bool, typer.Option("--ungraded", help="Only pairs without a grade.")]
+
+ARTICLES = Path("articles.json")  # written by `corpus import`, read by `queries import`
+SHOWN = 10  # entries shown of a list
 
 
 class PairsToGrade(NamedTuple):
@@ -122,3 +135,93 @@ def _dollars(usage: Usage) -> str:
     if usage.usd is None:
         return "price unknown (give price_in and price_out)"
     return f"${usage.usd:.4f}" if usage.usd else "free"
+
+
+GradePairs = Callable[["TaskFolder", "list[QueryDocument]", Callable[[], object]], None]
+
+
+def look_queries(folder: TaskFolder) -> list[str] | None:
+    """Print and return the queries of the next planned look; None without a plan, or after its end."""
+    state = _state(folder)
+    if state is None or state.is_last:
+        return None
+    look = state.number + 1
+    of, left = len(state.plan.queries), len(state.missing(look))
+    say(f"Look {look} of {of} is at {state.plan.queries[look - 1]} queries; {left} of them are not graded yet.")
+    return state.asked(look)
+
+
+def grade_until_decided(
+    source: str, lineup: Path, depth: int, all_below: int, offline: bool, grade_pairs: GradePairs
+) -> None:
+    """Grade look by look, in the drawn order, until the plan decides or grades of a look are missing."""
+    while True:
+        folder = TaskFolder.open(source)
+        state = _state(folder)
+        if state is None:
+            raise InputError(
+                "the task has no plan of looks", file=folder.path,
+                remedy=f"bakeoff plan-queries RESULT --looks 5 --difference 0.05 --task {source}",
+            )  # fmt: skip
+        if state.number and _is_over(folder, lineup, offline):
+            return
+        wanted = set(state.next_queries())
+        look = state.number + 1
+        say(f"Look {look} of {len(state.plan.queries)} takes {len(wanted)} more queries.")
+        pairs, keep = pairs_to_grade(folder, lineup, depth, all_below, offline, ungraded=False)
+        grade_pairs(folder, [pair for pair in pairs if pair[0] in wanted], keep)
+        after = _state(TaskFolder.open(source))
+        if after is None or after.number < look:
+            left = len(after.missing(look)) if after else 0
+            say(f"{left} queries of look {look} are not fully graded yet; run the same command again to continue.")
+            return
+
+
+def _state(folder: TaskFolder) -> LookState | None:
+    from bakeoff.tasks.looks import read_state
+
+    return read_state(folder.kind.base, folder.task)
+
+
+def _is_over(folder: TaskFolder, lineup: Path, offline: bool) -> bool:
+    """Run the line-up on the queries of the last look and print the verdict; True if the plan ends there."""
+    from bakeoff.lineup.lineup import Lineup
+    from bakeoff.report.console import Bars
+    from bakeoff.report.verdict_words import verdict_sentences
+    from bakeoff.results.summary import summarise
+    from bakeoff.running.runner import Settings, run, vectors_folder
+
+    task = folder.kind.at_look(folder.task)
+    settings = Settings(cache=vectors_folder(), offline=offline, progress=Bars(), notice=warn, recorded=False)
+    chosen = replace(Lineup.read(lineup), task=task, tasks=(), overrides={}, rounds=1)
+    summary = summarise(run(chosen, settings))
+    for sentence in verdict_sentences(summary):
+        say(sentence)
+    look = summary.verdict.look
+    return summary.verdict.decided or (look is not None and look.number == len(look.queries))
+
+
+def annotator_name(given: str | None) -> str:
+    """The annotator's name: the given one, or the user's name on this machine."""
+    import getpass
+
+    try:
+        return given or getpass.getuser()
+    except (KeyError, OSError):  # a user without a name, as in many containers
+        raise InputError("no user name is known here", place="--who", remedy="give --who NAME") from None
+
+
+def say_list(what: str, names: list[str], where: str) -> None:
+    """The first names of a list; if it is longer, also the file with all of them."""
+    if names:
+        say(f"{what}: {len(names)}")
+        for name in names[:SHOWN]:
+            say(f"  {name}")
+        if len(names) > SHOWN:
+            say(f"  … and {len(names) - SHOWN} more" + (f", all in {where}" if where else ""))
+
+
+def next_to_grade(task: Path | str, lineup: Path | None = None) -> str:
+    """The next commands: a line-up, whose contenders decide what is worth grading, and then the grading."""
+    grade = grading_command(task, lineup or OWN_LINEUP)
+    return f"next: {grade}" if lineup or OWN_LINEUP.exists() else f"next: bakeoff init {task}\n      {grade}"

@@ -10,28 +10,35 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.cli.command_table import Family
 from bakeoff.cli.shared_options import (
-    ARTICLES,
     ColumnOption,
     DryRun,
     Force,
     MaxCost,
     Offline,
-    TaskArgument,
     check_folder,
-    next_to_grade,
+    latest,
     parse_columns,
     parse_day,
     read_pipe,
     say,
     say_commands,
-    say_list,
     warn,
 )
-from bakeoff.extensions.testsets.commands.pairs_to_grade import ChatOption, chat_askers, echo_estimate, echo_usage
+from bakeoff.extensions.testsets.commands.pairs_to_grade import (
+    ARTICLES,
+    ChatOption,
+    TaskArgument,
+    chat_askers,
+    echo_estimate,
+    echo_usage,
+    next_to_grade,
+    say_list,
+)
 
 if TYPE_CHECKING:
     from bakeoff.extensions.testsets.ask import Asker
     from bakeoff.tasks.formats.native import QueryFile
+
 
 queries = Family(help="Import or generate queries for a corpus.", no_args_is_help=True)
 
@@ -185,7 +192,7 @@ def import_queries_(
         say(f"warning: {imported.no_filter}", err=True)
     filters = {entry.query_id: entry.where for entry in imported.file.queries}
     if lost := find_unmatched(filters, (document.metadata for document in documents)):
-        warn(fact("filter_matches_nothing", count=len(lost), queries=lost[:SOME]))
+        warn(fact("testsets.filter_matches_nothing", count=len(lost), queries=lost[:SOME]))
     say_list("empty, left out", imported.empty, f"{path}, metadata.{LEFT_OUT}")
     say_list("duplicates, left out", imported.duplicates, f"{path}, metadata.{LEFT_OUT}")
     say_commands(next_to_grade(out))
@@ -244,3 +251,58 @@ def copy_(
     from bakeoff.extensions.testsets.new_task import copy_task
 
     say_commands(f"{copy_task(task, out)}\nnext: bakeoff annotate {out}")
+
+
+def plan_queries(
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RESULT...]", callback=latest, help="Results to take the spread of scores from, or `latest`."
+        ),
+    ] = None,
+    measure: Annotated[str | None, typer.Option("-m", "--measure", help="Such as ndcg@10.")] = None,
+    width: Annotated[float | None, typer.Option(min=1e-6, help="The width of the interval of a difference.")] = None,
+    difference: Annotated[float | None, typer.Option(min=1e-6, help="The smallest difference that matters.")] = None,
+    power: Annotated[float, typer.Option(min=0.01, max=0.999, help="How often it should be found.")] = 0.8,
+    contenders: Annotated[int | None, typer.Option(min=2, help="How many will be compared.")] = None,
+    variance: Annotated[
+        float | None, typer.Option(min=1e-9, help="The variance of a score, instead of results.")
+    ] = None,
+    new: Annotated[bool, typer.Option("--new", help="For a new collection: count from no queries.")] = False,
+    looks: Annotated[int | None, typer.Option(min=2, max=20, help="Plan so many looks; needs --task.")] = None,
+    task: Annotated[str | None, typer.Option(help="The task that a plan of looks is written into.")] = None,
+) -> None:
+    """Say how many queries to label for an interval of a chosen width, or to find a chosen difference."""
+    from bakeoff.extensions.testsets.plan_queries import looks_sentences, plan_looks, terminal
+    from bakeoff.extensions.testsets.plan_queries import plan_queries as plan
+    from bakeoff.report.console import console
+    from bakeoff.results.compare import read_results
+
+    if looks is not None and (task is None or difference is None):
+        raise InputError("--looks needs --task and --difference", remedy="add --task mine --difference 0.05")
+    planned = plan(
+        read_results(results or []),
+        measure,
+        variance=variance,
+        contenders=contenders,
+        width=width,
+        difference=difference,
+        power=power,
+        new=new,
+    )
+    console().print(terminal(planned))
+    if looks is None or task is None or difference is None:
+        return
+    from bakeoff.extensions.testsets.task_folder import TaskFolder
+    from bakeoff.tasks.looks import write_plan
+
+    folder = TaskFolder.open(task)
+    folder.check_own()
+    if any(query.drawn or query.cluster for query in folder.task.queries):
+        problem = "its queries were drawn by traffic, or share clusters"
+        raise InputError(problem, file=folder.path, remedy="plan looks at a plain task")
+    by_look = plan_looks(planned, looks)
+    path = write_plan(folder.kind.base, folder.query_ids, by_look.queries, planned.measure, difference)
+    for sentence in looks_sentences(by_look):
+        say(sentence)
+    say(f"Written to {path}.")

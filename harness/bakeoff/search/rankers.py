@@ -1,22 +1,41 @@
-"""BM25 by bm25s, with stop words removed and stemming."""
+"""Lexical rankers, the baseline that every embedding must beat."""
 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
-from typing import Annotated, Any, NamedTuple, overload
+from typing import Annotated, Any, ClassVar, NamedTuple, overload
 
 import numpy as np
 from bakeoff_providers.errors import InputError
-from bakeoff_providers.registry import nearest
+from bakeoff_providers.needs import Plugin
+from bakeoff_providers.registry import Registry, nearest
 from msgspec import Meta
 from numpy.typing import NDArray
 
 from bakeoff.core.progress import steps
 from bakeoff.embedding.corpus_chunks import in_blocks
 from bakeoff.search.hits import Hits
-from bakeoff.search.rankers import Ranker
+
+
+class Ranker(Plugin, ABC):
+    """Ranks texts by their words, over the same chunks as embedding rows."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def add(self, ids: Sequence[str], texts: Sequence[str]) -> None:
+        """Indexes the texts."""
+
+    @abstractmethod
+    def search(self, text: str, k: int) -> Hits:
+        """The k best matches. The harness appends what does not match."""
+
+
+RANKERS: Registry[Ranker] = Registry("ranker", "bakeoff.rankers", {"bm25": "bakeoff.search.rankers:BM25"})
+
 
 _BLOCK = 16_384  # texts in memory at once
 

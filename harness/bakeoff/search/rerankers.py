@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from bakeoff_providers.adapter import Adapter
-from bakeoff_providers.errors import StoreError
+from bakeoff_providers.base import Adapter
+from bakeoff_providers.code import code_identity, load_from_file
+from bakeoff_providers.errors import InputError, StoreError
 from bakeoff_providers.needs import Plugin
 from bakeoff_providers.registry import Registry
+from bakeoff_providers.shared_options import File, FunctionName, Label
 
 from bakeoff.core.extensions import collect_entries
 from bakeoff.core.facts import Fact
@@ -81,8 +84,68 @@ RERANKERS: Registry[Reranker] = Registry(
     "reranker",
     "bakeoff.rerankers",
     {
-        "fake": "bakeoff.search.rerankers.fake:FakeReranker",
-        "own": "bakeoff.search.rerankers.own:OwnReranker",
+        "fake": "bakeoff.search.rerankers:FakeReranker",
+        "own": "bakeoff.search.rerankers:OwnReranker",
         **collect_entries("RERANKERS"),
     },
 )
+
+
+class OwnReranker(Reranker):
+    """Written as `provider = "file:mine.py:rerank"`. Scores are cached under a revision or a hash of the file."""
+
+    name: ClassVar[str] = "own"
+    default_model: ClassVar[str] = ""
+    local: ClassVar[bool] = True
+    paths: ClassVar[tuple[str, ...]] = ("file",)
+
+    def __init__(
+        self,
+        *,
+        file: File = "",
+        function: FunctionName = "",
+        model: Label = None,
+        revision: Annotated[str | None, "version for cached scores; default: a hash of the file"] = None,
+    ) -> None:
+        if not file or not function:
+            raise InputError("names no function", remedy='provider = "file:mine.py:rerank"')
+        self._code, self._revision, self._model = load_from_file(file, function), revision, model or function
+
+    @property
+    def model(self) -> str:
+        """The function's name."""
+        return self._model
+
+    def code(self) -> dict[str, str] | None:
+        """A declared revision, or a hash of the file."""
+        return {"revision": self._revision} if self._revision else code_identity(self._code)
+
+    def rank(self, query: str, documents: Sequence[str]) -> Reranked:
+        """One call."""
+        answer: Any = self._code(query, list(documents))
+        try:
+            return Reranked([float(score) for score in answer])
+        except (TypeError, ValueError):
+            raise StoreError(f"{self.model} did not return a list of scores") from None
+
+
+class FakeReranker(Reranker):
+    """The share of the query's words that a document has."""
+
+    name: ClassVar[str] = "fake"
+    default_model: ClassVar[str] = "overlap"
+    local: ClassVar[bool] = True
+
+    def __init__(self, *, model: Label = None) -> None:
+        self._model = model or self.default_model
+
+    @property
+    def model(self) -> str:
+        """Its name."""
+        return self._model
+
+    def rank(self, query: str, documents: Sequence[str]) -> Reranked:
+        """Between 0 and 1."""
+        wanted = set(re.findall(r"\w+", query.lower()))
+        held = [set(re.findall(r"\w+", document.lower())) for document in documents]
+        return Reranked([len(wanted & words) / max(1, len(wanted)) for words in held])

@@ -9,8 +9,17 @@ from bakeoff_providers.errors import InputError
 
 from bakeoff.core.task import Task
 from bakeoff.tasks.formats.cells import Rows
-from bakeoff.tasks.formats.rows import BEIR_COLUMNS, Leniency, task_of
-from bakeoff.tasks.formats.shared_options import DropEmpty, DropNegative, DropUnknown, IgnoreIdenticalIds, Rel, Split
+from bakeoff.tasks.formats.rows import (
+    BEIR_COLUMNS,
+    DropEmpty,
+    DropNegative,
+    DropUnknown,
+    IgnoreIdenticalIds,
+    Leniency,
+    Rel,
+    Split,
+    task_of,
+)
 from bakeoff.tasks.formats.tables import read_table
 
 

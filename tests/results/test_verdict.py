@@ -181,7 +181,9 @@ def test_a_row_without_grades_is_open(judged: float, situation: Situation) -> No
     assert verdict.situation == situation
     assert verdict.standings["bad"].open is (judged < 0.9)
     assert verdict.turning == turning
-    against = _decide(CLEAR, rows, baseline="good").standings["bad"].against
+    lifted = {("bad", "good")}
+    asked = _decide(CLEAR, rows, baseline="good", overtakes=lambda row, other: (row, other) in lifted)
+    against = asked.standings["bad"].against
     assert against is not None
     assert against.relation == ("undecided" if judged < 0.9 else "worse")
     assert against.open is (judged < 0.9)  # so the incumbent is not kept for good

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from bakeoff.core.figures import STOP_WITHIN
 from bakeoff.evaluation.measures import Measure
-from bakeoff.evaluation.unjudged import winner_changing_grades
 from bakeoff.lineup.labels import match_label
 from bakeoff.results.looks import stored_looks
 from bakeoff.results.schema import FORMAT, Summary
@@ -41,22 +40,11 @@ def restate(result: Result, *, equivalent_within: float | None = None, baseline:
         equivalent_within=equivalent_within or lineup.get("equivalent_within"),
         stop_within=lineup.get("stop_within", STOP_WITHIN),
         turning=before.turning,
-        overtakes=partial(_overtakes, result, asked),
+        overtakes=partial(result.could_overtake, asked),
         looks=stored_looks(before.look, result.detailed),
     )
     scores = {measure: {label: result.values(label, measure) for label in result.labels} for measure in measures}
     return replace(summary, verdict=decide(scores, summary.rows, question), format=FORMAT)
-
-
-def _overtakes(result: Result, measure: Measure, label: str, other: str) -> bool:
-    """Whether further grades could put a row above another; also if that can't be told from what is stored."""
-    try:
-        mine, theirs = (result.rankings(row, measure) for row in (label, other))
-    except InputError:
-        return True
-    judged = {query: info.grades for query, info in result.detailed.queries.items()}
-    rel, weights = result.summary.task.rel, result.averaging().weights
-    return bool(winner_changing_grades(theirs, mine, judged, list(judged), measure, rel, weights))
 
 
 def with_verdict(result: Result) -> Result:

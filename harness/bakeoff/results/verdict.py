@@ -313,7 +313,8 @@ def _situation(standings: _Standings) -> Situation:
         return "one row"
     if incumbent and incumbent not in found:
         return "incumbent did not run"
-    if all(standing.beats_random is False for standing in found.values()):
+    tried = [standing for label, standing in found.items() if label == leader or not standings.rows[label].baseline]
+    if all(standing.beats_random is False for standing in tried):
         return "nothing beats random"
     if standings.rows[leader].baseline:
         return "only a baseline leads"

@@ -14,6 +14,7 @@ from bakeoff.extensions.testsets.plan_queries import conclusion, plan_queries
 from bakeoff.lineup.lineup import Lineup
 from bakeoff.report.matrix import matrix
 from bakeoff.report.verdict_words import verdict_sentences
+from bakeoff.results.compare import compare_results
 from bakeoff.results.current import current_summary
 from bakeoff.results.restate import restate
 from bakeoff.results.result import load
@@ -25,6 +26,7 @@ from bakeoff_providers.errors import InputError
 from typer.testing import CliRunner
 
 from tests.errors import refuses
+from tests.native_task import native_files, pages, write_lineup
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +48,32 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
         '[[contender]]\nranker = "bm25"\n[[contender]]\nprovider = "tfidf"\nstore = ["faiss", "chroma"]\n'
     )
     return save(run(Lineup.read(folder / "lineup.toml")), folder / "results")
+
+
+def test_a_row_that_grades_could_put_above_the_incumbent_is_not_worse(tmp_path: Path) -> None:
+    """The incumbent has the one graded document first; the other row has two ungraded ones there.
+
+    By NDCG@4 that is 1 against 0. If the two were relevant, the other would score (1 + 0.63) / 2.13 = 0.77, which is
+    below 1, but the incumbent would score 1 / 2.13 = 0.47.
+    """
+    graded = {f"q{n}": {"1": 2, "2": 0, "3": 0, "4": 0} for n in range(20)}
+    first, second = ["1", "2", "3", "4"], ["5", "6", "2", "3"]
+    texts = {number: (f"title {number}", f"text {number}") for number in range(1, 7)}
+    native = native_files(pages(texts), {query: f"text {query}" for query in graded}, graded)
+    rows = ""
+    for label, ranked in (("old", first), ("new", second)):
+        lines = [json.dumps({"query": query, "ranked": ranked}) for query in graded]
+        (tmp_path / f"{label}.jsonl").write_text("\n".join(lines))
+        rows += f'[[contender]]\nlabel = "{label}"\nanswers = "{label}.jsonl"\n'
+    path = write_lineup(tmp_path, native, head='name = "s"\nmeasures = ["ndcg@4"]\nbaseline = "old"', contenders=rows)
+    saved = load(save(run(Lineup.read(path)), tmp_path / "results"))
+    for summary in (saved.summary, restate(saved)):
+        against = summary.verdict.standings["new"].against
+        assert against is not None
+        assert (against.relation, against.open) == ("undecided", True)
+    compared = compare_results([saved])
+    assert compared.pairs[0].p_holm < 0.05
+    assert compared.open == {("old", "new")}
 
 
 def test_a_margin_in_the_line_up_is_in_the_result_and_another_can_be_asked_for(result: Path) -> None:

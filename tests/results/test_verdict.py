@@ -181,7 +181,9 @@ def test_a_row_without_grades_is_open(judged: float, situation: Situation) -> No
     assert verdict.situation == situation
     assert verdict.standings["bad"].open is (judged < 0.9)
     assert verdict.turning == turning
-    against = _decide(CLEAR, rows, baseline="good").standings["bad"].against
+    lifted = {("bad", "good")}
+    asked = _decide(CLEAR, rows, baseline="good", overtakes=lambda row, other: (row, other) in lifted)
+    against = asked.standings["bad"].against
     assert against is not None
     assert against.relation == ("undecided" if judged < 0.9 else "worse")
     assert against.open is (judged < 0.9)  # so the incumbent is not kept for good
@@ -261,3 +263,19 @@ def test_the_queries_that_equivalence_takes_are_for_the_spread_of_the_closest_ro
     spreads = [float((other - leader).std(ddof=1)) for other in values if other is not leader]
     assert verdict.queries_for_equivalence == queries_for_equivalence(0.05, min(spreads))
     assert _decide(CLEAR).queries_for_equivalence is None
+
+
+@pytest.mark.parametrize(
+    ("fake", "leader", "situation"), [(0.53, "wild", "nothing beats random"), (0.6, "fake", "only a baseline leads")]
+)
+def test_a_baseline_above_random_makes_no_other_row_a_choice(fake: float, leader: str, situation: Situation) -> None:
+    """The one model, by chance above or below the baseline, is not shown to beat a random order."""
+    wild = np.where(np.arange(20) % 2, 1.0, 0.1)  # 0.55 on average, and far from sure
+    scores = {"wild": wild, "fake": fake + NOISE[:20] / 100}
+    rows = [_row(label, values, baseline=label == "fake") for label, values in scores.items()]
+    verdict = _decide(scores, rows, floor=np.full(20, 0.5))
+    assert {label: standing.beats_random for label, standing in verdict.standings.items()} == {
+        "wild": False, "fake": True,
+    }  # fmt: skip
+    assert (verdict.leader, verdict.situation, verdict.action) == (leader, situation, "do not choose")
+    assert (verdict.take, verdict.picks) == (None, [])

@@ -99,11 +99,15 @@ def conclusion(comparison: Comparison) -> str:
     names = _names(comparison)
     for pair in apart:
         better = pair if pair.difference > 0 else pair.reverse()
-        wins.setdefault(better.a, []).append(names[better.b])
+        if (pair.a, pair.b) not in comparison.open:
+            wins.setdefault(better.a, []).append(names[better.b])
+    turned = [pair for pair in apart if (pair.a, pair.b) in comparison.open]
+    number = "the pair" if len(pairs) == 1 else f"{len(turned)} of {len(pairs)} pairs"
+    rest = f" Ungraded documents could turn {number}." if turned else ""
     if not wins:
-        return f"No row is significantly better than another on {measure}."
+        return f"No row is {'shown to be' if turned else 'significantly'} better than another on {measure}.{rest}"
     best = max(wins, key=lambda label: comparison.means[label])
-    return f"{names[best]} is better than {enumeration(wins[best])} on {measure}."
+    return f"{names[best]} is better than {enumeration(wins[best])} on {measure}.{rest}"
 
 
 def _names(comparison: Comparison) -> dict[str, str]:
@@ -170,6 +174,7 @@ def as_json(comparison: Comparison, most: int) -> str:
         "pairs": [
             {
                 **msgspec.to_builtins(pair),
+                **({"open": True} if (pair.a, pair.b) in comparison.open else {}),
                 **(
                     {"relation": comparison.relations[at], "p_equivalent": comparison.p_equivalent[at]}
                     if comparison.equivalent_within is not None

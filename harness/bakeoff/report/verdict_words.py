@@ -307,8 +307,9 @@ def _nothing_beats_random(found: Findings) -> Decision:
     random, best = found.baselines.get("random"), found.groups[0]
     floor = f" ({found.measure} {random:.3f})" if random is not None else ""
     scores = f"{found.name(best.first.label)} scores {found.mean(best.first):.3f}"
+    who = "Only a baseline" if any(one.beats_random for one in found.verdict.standings.values()) else "Nothing"
     return Decision(
-        f"Nothing is shown to beat a random order{floor}. {scores}.",
+        f"{who} is shown to beat a random order{floor}. {scores}.",
         _do_not_choose(found),
         "Check the task with bakeoff validate, then read the answers on the page.",
     )

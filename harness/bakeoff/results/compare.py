@@ -19,9 +19,11 @@ from bakeoff.core.figures import PairedDifference
 from bakeoff.evaluation.measures import Measure
 from bakeoff.lineup.checks import match_labels
 from bakeoff.results.result import Result, load
+from bakeoff.results.verdict import JUDGED_ENOUGH
 from bakeoff.statistics.averaging import Averaging, fewest_for_equivalence
 from bakeoff.statistics.columns import differences_of, table_of
 from bakeoff.statistics.compare import compare_chosen, relation
+from bakeoff.statistics.constants import ALPHA
 from bakeoff.statistics.tests import first_equal, hypothesis_of
 
 
@@ -50,6 +52,7 @@ class Comparison:
     equivalent_within: float | None = None
     unmatched: Sequence[Fact] = ()  # rows in only one of the results
     letters: Mapping[str, str] = field(default_factory=dict)  # short names of the results
+    open: Set[tuple[str, str]] = frozenset()  # pairs of one result that differ, but that further grades could turn
 
     @property
     def p_equivalent(self) -> list[float]:
@@ -211,7 +214,8 @@ def compare_results(
                 "its rows can't be compared with each other", file=lost[0].name, remedy="bakeoff show explains why"
             )
         among = {_side(label, shown[result.name]) for result in results for label in chosen}
-        return _each_with_each(sides, among, first.name)
+        compared = _each_with_each(sides, among, first.name)
+        return replace(compared, open=_open_pairs(compared, first)) if alone else compared
     return _with_the_first(sides, results, chosen, shown)
 
 
@@ -242,6 +246,18 @@ def _each_with_each(sides: Comparison, among: Set[str], name: str) -> Comparison
     if not pairs:
         raise InputError("there is only one contender", file=name, remedy="name a second result")
     return replace(sides, pairs=pairs, tested=list(combinations(sides.scores, 2)))
+
+
+def _open_pairs(comparison: Comparison, result: Result) -> Set[tuple[str, str]]:
+    """Pairs whose lower row lacks grades that could put it above the other."""
+    bounds = {row.label: row.bounds.get(str(comparison.measure)) for row in result.summary.rows}
+    lacking = {label for label, known in bounds.items() if known is not None and known.judged < JUDGED_ENOUGH}
+    found = set()
+    for pair in comparison.pairs:
+        upper, lower = (pair.a, pair.b) if pair.difference > 0 else (pair.b, pair.a)
+        if lower in lacking and pair.p_holm <= ALPHA and result.could_overtake(comparison.measure, lower, upper):
+            found.add((pair.a, pair.b))
+    return found
 
 
 def _with_the_first(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bakeoff_providers.errors import InputError
@@ -39,6 +40,7 @@ def restate(result: Result, *, equivalent_within: float | None = None, baseline:
         equivalent_within=equivalent_within or lineup.get("equivalent_within"),
         stop_within=lineup.get("stop_within", STOP_WITHIN),
         turning=before.turning,
+        overtakes=partial(result.could_overtake, asked),
         looks=stored_looks(before.look, result.detailed),
     )
     scores = {measure: {label: result.values(label, measure) for label in result.labels} for measure in measures}

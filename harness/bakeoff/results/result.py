@@ -18,6 +18,7 @@ from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.measures.base import check_decides
 from bakeoff.evaluation.ranked_grades import join
 from bakeoff.evaluation.score import score_queries
+from bakeoff.evaluation.unjudged import winner_changing_grades
 from bakeoff.results.all_scores import AllScores, read_all_scores
 from bakeoff.results.columns import Table, matrix_table, scores_table
 from bakeoff.results.schema import ContenderResult, Detailed, Summary, read_detailed, read_summary
@@ -143,6 +144,16 @@ class Result:
         judged = {query: info.grades for query, info in graded.detailed.queries.items()}
         ranked = join(self.rankings(label, measure), judged, list(judged))
         return score_queries(ranked, [measure], graded.summary.task.rel)[measure]
+
+    def could_overtake(self, measure: Measure, label: str, other: str) -> bool:
+        """Whether further grades could put a row above another; also if the stored rankings can't tell."""
+        try:
+            mine, theirs = (self.rankings(row, measure) for row in (label, other))
+        except InputError:
+            return True
+        judged = {query: info.grades for query, info in self.detailed.queries.items()}
+        rel, weights = self.summary.task.rel, self.averaging().weights
+        return bool(winner_changing_grades(theirs, mine, judged, list(judged), measure, rel, weights))
 
     def floor(self, measure: str) -> Values | None:
         """The expected score of a random order on each query; None if not stored for all queries."""

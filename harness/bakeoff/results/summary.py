@@ -20,6 +20,7 @@ from bakeoff.core.ranking import Ranking
 from bakeoff.core.task import Document, Task, document_ids
 from bakeoff.evaluation.measures import Measure
 from bakeoff.evaluation.measures.base import options_of
+from bakeoff.evaluation.unjudged import winner_changing_grades
 from bakeoff.results.all_scores import AllQueries, AllScores
 from bakeoff.results.looks import QuestionLooks, planned_looks
 from bakeoff.results.rows import RowMaker
@@ -182,6 +183,7 @@ def summarise(outcome: Outcome, command: str = "", looks: QuestionLooks | None =
             stop_within=lineup.stop_within,
             looks=planned_looks(task) or looks,
             turning=turning,
+            overtakes=partial(_overtakes, outcome, averaging),
         )
         verdict = not_comparable(lineup.primary, outcome.no_verdict or FAULT)
         if not outcome.no_verdict:
@@ -279,6 +281,18 @@ def _possible_winners(outcome: Outcome, averaging: Averaging) -> list[PossibleWi
     rankings = {row.contender.label: row.rankings for row in outcome.ran}
     leader = leader_of({row.contender.label: row.scores[lineup.primary] for row in outcome.ran}, averaging)
     return possible_winners(rankings, leader, outcome.task, lineup.primary, averaging.weights)
+
+
+def _overtakes(outcome: Outcome, averaging: Averaging, label: str, other: str) -> bool:
+    """Whether further grades could put a row above another."""
+    rankings, task = {row.contender.label: row.rankings for row in outcome.ran}, outcome.task
+    queries = [query.id for query in task.queries]
+    return bool(
+        winner_changing_grades(
+            rankings[other], rankings[label], task.judgments, queries, outcome.lineup.primary, task.rel,
+            averaging.weights,
+        )
+    )  # fmt: skip
 
 
 def detail(outcome: Outcome, looks: QuestionLooks | None = None) -> Detailed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -43,7 +43,8 @@ class VerdictQuestion:
     """The question that a verdict answers, and its queries.
 
     `floor` is the expected score of a random order on each query; without it, `above` names rows that beat it.
-    `turning` are the rows that further grades could put first.
+    `turning` are the rows that further grades could put first. `overtakes` tells whether they could put one row above
+    another.
     """
 
     measure: Measure
@@ -56,6 +57,7 @@ class VerdictQuestion:
     stop_within: float = STOP_WITHIN
     looks: QuestionLooks | None = None
     turning: Sequence[PossibleWinner] = ()
+    overtakes: Callable[[str, str], bool] = lambda *_: False
 
 
 def decide(scores: ByMeasure, rows: Sequence[Row], question: VerdictQuestion) -> Verdict:
@@ -224,9 +226,10 @@ class _Standings:
         return bounds.judged if bounds else 1.0
 
     def _may_reach(self, label: str, other: str) -> bool:
-        """Whether further grades could lift a row above another."""
-        bounds = self.rows[label].bounds.get(str(self.question.measure))
-        return bounds is not None and bounds.judged < JUDGED_ENOUGH and bounds.relevant >= self.shown[other]
+        """Whether a row that lacks grades is above another, or further grades could put it there."""
+        if self._judge(label) >= JUDGED_ENOUGH:
+            return False
+        return self.shown[label] >= self.shown[other] or self.question.overtakes(label, other)
 
     def _against(self) -> dict[str, Against]:
         incumbent, question = self.question.baseline, self.question
@@ -309,7 +312,8 @@ def _situation(standings: _Standings) -> Situation:
         return "one row"
     if incumbent and incumbent not in found:
         return "incumbent did not run"
-    if all(standing.beats_random is False for standing in found.values()):
+    tried = [standing for label, standing in found.items() if label == leader or not standings.rows[label].baseline]
+    if all(standing.beats_random is False for standing in tried):
         return "nothing beats random"
     if standings.rows[leader].baseline:
         return "only a baseline leads"

@@ -1,4 +1,4 @@
-"""Arguments and options shared by commands, parsing of key=value, and the end of checks."""
+"""Arguments and options shared by commands, key=value parsing, and exit codes of checks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TaskArgument = Annotated[str, typer.Argument(help="Task folder, task.toml, built
 OutOption = Annotated[Path, typer.Option(help="Folder for the result.")]
 EquivalentWithin = Annotated[
     float | None,
-    typer.Option("--equivalent-within", min=0, help="Test equivalence with the best in this margin, e.g. 0.02."),
+    typer.Option("--equivalent-within", min=0, help="Test equivalence with the best within this margin."),
 ]
 Baseline = Annotated[
     str, typer.Option("--baseline", metavar="CONTENDER", help="Compare every row with this one, the incumbent.")
@@ -85,7 +85,7 @@ def read_pipe(given: Path | list[Path]) -> Path | list[Path]:
 
 
 def _spool_stdin() -> Path:
-    """A file that the process removes at its end, with the ending that its content suggests."""
+    """Copies stdin to a temporary file whose suffix fits its content; removed at exit."""
     import atexit
     import shutil
     from contextlib import ExitStack
@@ -103,19 +103,19 @@ def _spool_stdin() -> Path:
 
 
 def _ending_of(line: bytes) -> str:
-    """Of a file that begins with this line."""
+    """Guesses the suffix of a file from its first line."""
     if line.startswith(b"PAR1"):
         return ".parquet"
     if line.lstrip()[:1] in (b"{", b"["):
         try:
             return ".jsonl" if isinstance(json.loads(line), dict) else ".json"
-        except ValueError:  # it goes on in the next line
+        except ValueError:  # continues on the next line
             return ".json"
     return ".tsv" if b"\t" in line else ".csv" if b"," in line else ".txt"
 
 
 def _existing(given: Path) -> Path:
-    """The path given, or what `latest` means."""
+    """The given path, with `latest` resolved."""
     from bakeoff_providers.registry import closest_path
 
     from bakeoff.results.schema import newest
@@ -253,7 +253,7 @@ def annotator_name(given: str | None) -> str:
 
 
 def parse_day(text: str | None, option: str) -> datetime.date | None:
-    """An option's day."""
+    """Parses an option's date."""
     try:
         return datetime.date.fromisoformat(text) if text else None
     except ValueError:
@@ -298,7 +298,7 @@ def shard_folders(vectors: str | None) -> tuple[Path, ...]:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Prints a sentence wrapped to the screen. In a log on stderr, lines stay whole."""
+    """Prints a sentence wrapped to the screen; lines of a log on stderr are not wrapped."""
     from bakeoff.core.wrapping import screen_width, wrap
 
     stream = sys.stderr if err else sys.stdout
@@ -308,12 +308,12 @@ def say(text: str, *, err: bool = False) -> None:
 
 
 def say_commands(text: str) -> None:
-    """Prints commands to copy and paste without line breaks, which would run half of one."""
+    """Prints commands unwrapped, so that they can be copied and pasted."""
     echo(text)
 
 
 def say_list(what: str, names: list[str], where: str) -> None:
-    """The first names of a list; if it is longer, also the file with all of them."""
+    """Prints the first names of a list and, if it is longer, the file with all of them."""
     if names:
         say(f"{what}: {len(names)}")
         for name in names[:SHOWN]:
@@ -323,12 +323,12 @@ def say_list(what: str, names: list[str], where: str) -> None:
 
 
 def grading_command(task: Path | str, lineup: Path) -> str:
-    """The command that grades a task by the pairs that a line-up's contenders find first."""
+    """The command that grades the top results of a line-up's contenders."""
     return f"bakeoff grade {task} --lineup {lineup}"
 
 
 def next_to_grade(task: Path | str, lineup: Path | None = None) -> str:
-    """The next commands: a line-up, whose contenders decide what is worth grading, and then the grading."""
+    """The next commands: write a line-up, then grade what its contenders return."""
     grade = grading_command(task, lineup or OWN_LINEUP)
     return f"next: {grade}" if lineup or OWN_LINEUP.exists() else f"next: bakeoff init {task}\n      {grade}"
 
@@ -356,7 +356,7 @@ def check_file(out: Path | None, *, force: bool) -> None:
     if out is None:
         return
     if out.is_file() and not force:
-        raise InputError("exists already", file=out, remedy="--force writes over it, --out names another")
+        raise InputError("exists already", file=out, remedy="--force overwrites it, --out sets another path")
     if out.is_dir():
         raise InputError("is a folder", file=out, remedy="name a file, such as " + str(out / "name"))
     check_folder(out.parent)

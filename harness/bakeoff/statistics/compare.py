@@ -23,9 +23,9 @@ MANY_PAIRS = 1000  # up to this many, all pairs are shown
 def compare(
     scores: Mapping[str, ArrayLike], among: Collection[str] | None = None, *, bounded: bool = True
 ) -> list[PairedDifference]:
-    """Every pair among these; else all pairs or, if there are very many, those with the best and of neighbours by mean.
+    """Compares all pairs of these or, if there are very many, those with the best and neighbours by mean.
 
-    All are tested, and Holm's correction is over all distinct ones. `bounded` scores are from 0 to 1.
+    All pairs are tested, and Holm's correction covers all distinct ones. `bounded` scores are from 0 to 1.
     """
     table = table_of(list(scores.values()))
 
@@ -51,7 +51,7 @@ def compare_pairs(
     describe: Callable[[int, int], PairedDifference],
     test: Callable[[Pairs], Differences],
 ) -> list[PairedDifference]:
-    """The selected pairs, described, with the interval and p of a test over all pairs."""
+    """Describes the selected pairs, with interval and p from a test over all pairs."""
     indices = list(combinations(range(len(names)), 2))
     if not indices:
         return []
@@ -76,7 +76,7 @@ def select_pairs(names: Sequence[str], means: Values, pairs: Pairs, among: Colle
 
 
 def nearest_pairs(means: Values, pairs: Pairs) -> Pairs:
-    """All pairs; if there are very many, those with the best and of neighbours by mean."""
+    """All pairs; if there are very many, those with the best and neighbours by mean."""
     if len(pairs) <= MANY_PAIRS:
         return pairs
     order = np.argsort(-means, kind="stable")
@@ -96,7 +96,7 @@ def compare_chosen(
     chosen: Sequence[tuple[str, str]],
     compared: Callable[[Mapping[str, Values]], list[PairedDifference]] = compare,
 ) -> list[PairedDifference]:
-    """The chosen pairs only, each compared on its own. Holm's correction is over the distinct ones."""
+    """Compares only the chosen pairs. Holm's correction covers the distinct ones."""
     pairs = [compared({a: scores[a], b: scores[b]})[0] for a, b in chosen]
     asked = [hypothesis_of(differences_of(scores[a], scores[b])) for a, b in chosen]
     adjusted = holm_of_distinct([pair.p for pair in pairs], asked)

@@ -21,13 +21,13 @@ class Drop:
     p: float
     least: float
     most: float
-    most_seen: float  # if no query fails but those that were seen to
+    most_seen: float  # assuming no failures beyond the observed ones
 
 
 def assess_drop(differences: Values, allowed: float, *, alpha: float = ALPHA, imagined: float | None = None) -> Drop:
     """Student's one-sided test of after minus before, per query. Each bound has level 1 − alpha.
 
-    `imagined` adds a query, for `most` alone: n queries can't rule out failures that none of them shows.
+    `imagined` adds a query to `most` only, since n queries can't rule out failures that none of them shows.
     """
     d = without_noise(np.asarray(differences, dtype=np.float64))
     worst = d if imagined is None else np.append(d, imagined)
@@ -60,7 +60,7 @@ def finds_drop(
 ) -> float | None:
     """The true drop that is shown to exceed the allowed one with this power; None if there is none.
 
-    The drop comes from queries that score 0, added to the observed differences. So it has a spread of its own, even if
+    The drop comes from queries that score 0, added to the observed differences. So it has a spread even if
     nothing has changed yet. `before` are scores of 0 or more.
     """
     from scipy.special import ndtri, stdtrit

@@ -1,11 +1,11 @@
-"""Every row against the one that is in use: who beats it, by how much at least, and by how much at most.
+"""Every row against the incumbent: which rows beat it, with lower and upper bounds.
 
 All comparisons share the flips of the signs of queries, and the largest t among them sets the bar (single-step max-T).
-Differences are centred before they are flipped, so that the bar is that of the interval as well: a row beats the
-incumbent where its lower bound is above 0.
+Differences are centred before they are flipped, so the test and the interval share the bar: a row beats the
+incumbent if its lower bound is above 0.
 
-A few queries can't rule out rare failures. So the side that speaks for a row has imagined queries on which it scores 0
-and the other its mean: a lower bound has failures of the row, an upper bound those of the incumbent.
+A few queries can't rule out rare failures. So the lower bound adds imagined queries on which the row scores 0 and
+the incumbent its mean. The upper bound adds failures of the incumbent.
 """
 
 from __future__ import annotations

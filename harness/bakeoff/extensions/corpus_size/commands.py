@@ -34,7 +34,7 @@ def corpus_size(
     contender: ContendersOption = None,
     sizes: Annotated[
         str,
-        typer.Option(help="Sample these sizes, as 1000,3000. Default: 100, 300, 1000 …"),
+        typer.Option(help="Sample these sizes, e.g. 1000,3000. Default: 100, 300, 1000 …"),
     ] = "",
     documents: Annotated[int | None, typer.Option(min=1, help="Estimate scores for this many documents.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write an HTML page with a chart.")] = None,
@@ -46,7 +46,7 @@ def corpus_size(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Score nested samples of the corpus: how scores fall as it grows, and whether the order holds.
+    """Score nested samples of the corpus to see how scores and order change as it grows.
 
     By default every sample holds all graded documents and at least a 64th of the corpus. The whole corpus is added.
     """

@@ -17,7 +17,7 @@ from bakeoff.report.notes import task_called
 from bakeoff.report.words import WEIGHTED
 
 BESIDE = 8  # pixels between the estimates of two contenders
-TITLE = "Score against the size of the corpus"
+TITLE = "Score against corpus size"
 
 
 def heading(sizes: CorpusSizes) -> str:
@@ -25,7 +25,7 @@ def heading(sizes: CorpusSizes) -> str:
     weighting = f"{WEIGHTED}, " if sizes.weighting else ""
     return (
         f"{sizes.name}: {task_called(sizes.task)}, {_measure(sizes)} [95%] over {sizes.queries} queries, {weighting}"
-        f"nested samples by seed {sizes.seed}; every document with a grade is in each of them"
+        f"nested samples (seed {sizes.seed}), each with all graded documents"
     )
 
 
@@ -121,7 +121,7 @@ def chart(sizes: CorpusSizes) -> Chart:
             mark.mark_rule(strokeDash=[4, 3], color=var("warn"), opacity=0.5).encode(x=x),
         ]
         caption += (
-            f" Dashed, to {sizes.target:,} documents: an estimate that nobody measured; its bar is the span of two "
+            f" Dashed, to {sizes.target:,} documents: an estimate, not a measurement; its bar spans two "
             "95% prediction intervals."
         )
     return Chart("corpus-size", TITLE, caption, [alt.layer(*layers).properties(height=380)])

@@ -35,7 +35,7 @@ class Precomputed(Provider):
 
     One file for both roles (`path`), or one for each (`documents`, `queries`). The ids of a .npy are in another file.
 
-    That file is named by `ids` (`document_ids`, `query_ids`) or is beside it: `x.npy` and `x.ids.txt`. Without one,
+    That file is named by `ids` (`document_ids`, `query_ids`) or is next to it: `x.npy` and `x.ids.txt`. Without one,
     row numbers from 0 are the ids.
     """
 

@@ -1,6 +1,6 @@
 """Model weights on disk: location, download, and verification by hash.
 
-Libraries are imported only for downloads, because every command asks here for the cache folder.
+Libraries are imported only for downloads, because every command uses this module for the cache folder.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def pull(name: str, source: str | Path | None = None) -> Path:
 
 @contextmanager
 def _download_folder(name: str) -> Iterator[Path]:
-    """A temporary folder beside the model's. After a kill, the next download removes it."""
+    """A temporary folder next to the model's. After a kill, the next download removes it."""
     target = folder(name)
     with ExitStack() as stack:
         with writing(target):

@@ -119,7 +119,7 @@ class Claims:
     def wait(self, keys: Keys) -> None:
         """Waits until nobody else requests these keys: answered, given up or killed.
 
-        A process that was stopped holds its claims: it is named soon, and given up on after a limit.
+        A suspended process keeps its claims: it is soon reported, and ignored after a limit.
         """
         start, said = time.monotonic(), False
         for offset in _offsets(keys):
@@ -172,7 +172,7 @@ class Claims:
         return True
 
     def _holder(self, offset: int) -> int:
-        """The process that has this claim; 0 where the system does not say. A thread's claim is this process's own."""
+        """The process that holds this claim; 0 if unknown. A thread's claim belongs to this process."""
         if offset in self._held:
             return os.getpid()
         import fcntl

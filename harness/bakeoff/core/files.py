@@ -1,6 +1,6 @@
 """Reading user files and writing results. Errors name the place; writes are atomic.
 
-Files that nobody keeps go to the system's temporary folder, which TMPDIR sets.
+Temporary files go to the system's temporary folder (TMPDIR).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def file_exists(path: Path) -> bool:
-    """As `path.exists()`; a name that no file can have, such as one that is too long, is the user's error."""
+    """Like `path.exists()`, but an impossible name, such as one that is too long, is an InputError."""
     try:
         return path.exists()
     except OSError as error:

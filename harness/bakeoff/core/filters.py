@@ -30,7 +30,7 @@ class Condition:
     values: tuple[Scalar, ...]
 
     def tokens(self) -> list[str]:
-        """Tokens of which a document must have one."""
+        """Tokens, at least one of which a document must have."""
         return [token(self.field, value) for value in self.values]
 
 

@@ -1,4 +1,4 @@
-"""Text for people: no control characters, counts and lists in words, whole numbers, Markdown tables."""
+"""Text for people: no control characters, counts and lists as phrases, whole numbers, Markdown tables."""
 
 from __future__ import annotations
 

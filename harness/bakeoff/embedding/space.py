@@ -49,7 +49,7 @@ class Space:
         dimensions: int | None = None,
         remedy: str = REMEDY,
     ) -> None:
-        """`complete` are further folders of this space that nobody writes any more: read-only.
+        """`complete` are further folders of this space, read-only.
 
         `shared=False`: exclusive access, for rewriting. `known` shards are not read again; `dimensions` are then those
         of their vectors, if the identity has none. `remedy` is for a full disk.

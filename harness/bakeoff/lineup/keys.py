@@ -433,7 +433,7 @@ def _name_answers(pattern: str) -> str:
 
 
 def _answers_entry(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A pattern where one gives exactly these files, otherwise each file with its seed."""
+    """A pattern that matches exactly these files, if there is one; otherwise each file with its seed."""
     files: dict[str, str] = row["answers"]
     first = next(iter(files))
     if not first:

@@ -44,7 +44,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
         return WORSE if self.worse else FINE
 
     def to_json(self, text: Sequence[str]) -> bytes:
-        """Everything except gauges, which repeat figures. `text` has the facts in words."""
+        """Everything except gauges, which repeat figures. `text` has the facts as sentences."""
         content = {
             "format": FORMAT, "command": self.command, "worse": self.worse, **without_nan(self.figures),
             "facts": without_nan(msgspec.to_builtins(self.facts)), "text": text,

@@ -167,7 +167,7 @@ class Identity(NamedTuple):
 
 @dataclass(frozen=True)
 class System(Plugin, ABC):
-    """One row of the matrix. `name` is its label without the store; `unset` says which variables are not set.
+    """One row of the matrix. `name` is its label without the store; `unset` lists variables that are not set.
 
     `asked` is False for precomputed answers, which are read before anything is paid for. `embeds_documents`: whether
     the corpus is embedded for it.
@@ -252,9 +252,9 @@ class System(Plugin, ABC):
 
     @abstractmethod
     def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared | Given:
-        """Make the row ready for queries. An exception fails this row alone.
+        """Make the row ready for queries. An exception fails only this row.
 
-        `scratch` is a folder of its own, not yet created; `ready` has the earlier rows.
+        `scratch` is its own folder, not yet created; `ready` has the earlier rows.
         """
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Failures of one contender fail its row alone. The row keeps the reason, the log the traceback.
+"""A contender's failure fails only its row. The row keeps the reason, the log the traceback.
 
 If an addition to the figures fails, such as a table, only that addition is lost.
 """

@@ -64,7 +64,7 @@ class RerankedSearcher(Searcher):
         return self.usage.answered + self._earlier
 
     def ask(self, query: Query) -> Answer:
-        """Times the reranker's call alone; cached scores have no time."""
+        """Times only the reranker's call; cached scores have no time."""
         answer = self.first.ask(query)
         candidates = answer.ranking.ids[: self.depth]
         if not candidates:

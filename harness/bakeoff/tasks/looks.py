@@ -1,4 +1,4 @@
-"""Planned looks at a task that is being graded: `looks.json` beside it, written before the first look.
+"""Planned looks at a task that is being graded: `looks.json` in its folder, written before the first look.
 
 The order of queries is drawn at random. A look covers the first queries of that order, once all of them are graded.
 Further grades wait for the next look.
@@ -73,7 +73,7 @@ class LookState:
 
 
 def read_state(base: Path, task: Task) -> LookState | None:
-    """The plan beside a task and its progress; None without a plan."""
+    """A task's plan and its progress; None without a plan."""
     path = base / FILE
     if not path.is_file():
         return None

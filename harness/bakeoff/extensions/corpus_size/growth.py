@@ -1,8 +1,8 @@
 """Extrapolation of a score to another corpus size.
 
 The shape of the curve is unknown. Two lines in log N are fitted: through the means, and through their log
-odds, which flatten before they reach 0. Each alone misses the truth on some simulated corpora (a line in as many as
-59%, log odds in up to 99% at a hundred times the documents); what both prediction intervals span held it on all.
+odds, which flatten before they reach 0. Each alone misses the truth on some simulated corpora (the line on up to
+59%, log odds on up to 99% at a hundred times the documents). The span of both intervals covered it on all.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ Block = tuple[str, list[str], list[list[str]]]  # title, heads, rows
 
 
 def blocks(table: TaskTable) -> list[Block]:
-    """The rows by task, the pairs over tasks, and the transfer, as words and figures."""
+    """Tables of rows by task, pairs over tasks, and transfer."""
     label = Measure.parse(table.measure).label
     heads = [f"{task} ({table.roles[task]})" if task in table.roles else task for task in table.tasks]
     made: list[Block] = [

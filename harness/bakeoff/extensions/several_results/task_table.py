@@ -136,7 +136,7 @@ def _pairs(
 def _differences(
     a: str, b: str, scores: Mapping[str, Mapping[str, Values]], averagings: Mapping[str, Averaging]
 ) -> list[Values]:
-    """By task, values that have the mean and the error of the difference as that task takes them."""
+    """Per task, values with the mean and error of the difference under that task's averaging."""
     return [averagings[task].linear(differences_of(rows[a], rows[b])) for task, rows in scores.items()]
 
 

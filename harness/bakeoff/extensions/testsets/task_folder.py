@@ -37,7 +37,7 @@ YES_OR_NO = {1: "relevant", 0: "not relevant"}
 class TaskFolder:
     """A task of any readable format, with the grades of people and models.
 
-    Annotations and settled grades are written beside the file that describes the task. Documents, queries and judgments
+    Annotations and settled grades are written next to the task's description. Documents, queries and judgments
     from elsewhere are never changed.
     """
 

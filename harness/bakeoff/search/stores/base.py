@@ -104,12 +104,12 @@ class Store(Plugin, ABC):
 
     @classmethod
     def quantise(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:  # noqa: ARG003
-        """Options for native vectors of this precision; None where the engine has no such type."""
+        """Options for native vectors of this precision; None if the engine has no such type."""
         return None
 
     @classmethod
     def holding(cls, precision: Precision, options: Mapping[str, Any]) -> Holding:
-        """How vectors of this precision are stored, with a note where the engine has no such type."""
+        """How vectors of this precision are stored, with a note if the engine has no such type."""
         if precision == "float32":
             return Holding(options, precision)
         native = cls.quantise(precision, options)
@@ -175,7 +175,7 @@ class Store(Plugin, ABC):
                 self._delete(list(ids))
 
     def search(self, vector: Vectors, k: int, where: Where | None = None) -> Hits:
-        """The k nearest that pass the filter, or all where there are fewer.
+        """The k nearest that pass the filter, or all if there are fewer.
 
         A filtered list is always full. An unfiltered list of an approximate index may be short, which counts
         as loss.
@@ -246,7 +246,7 @@ class Store(Plugin, ABC):
             raise WrongCount(self.name, added, held)
 
     def build(self) -> None:
-        """Build the index where that is a separate step. Search before it is exact or slower, never wrong."""
+        """Build the index if that is a separate step. Search before it is exact or slower, never wrong."""
 
     @classmethod
     def grid(cls, documents: int, dimensions: int) -> Grid:  # noqa: ARG003 - most do not depend on them

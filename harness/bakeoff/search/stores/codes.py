@@ -1,4 +1,4 @@
-"""Vectors in fewer bits, for engines that take bytes and bits as they are."""
+"""Vectors in fewer bits, for engines that take bytes and bits directly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def bit_codes(vectors: Vectors, order: Literal["big", "little"] = "big") -> NDAr
 
 
 def signs(codes: NDArray[np.uint8], dimensions: int) -> Vectors:
-    """The unit vectors that bits stand for."""
+    """The unit vectors that bits represent."""
     bits = np.unpackbits(codes, axis=-1, count=dimensions)
     return np.where(bits, 1.0, -1.0).astype(np.float32) / np.float32(np.sqrt(dimensions))
 

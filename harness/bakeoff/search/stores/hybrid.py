@@ -20,7 +20,7 @@ C = 60  # a place counts 1 / (C + place), as in our own fusion
 class HybridStore(Store):
     """With `search = "hybrid"` it also stores texts, with English stemming like our BM25 by default.
 
-    Both rankings are fused by RRF, so scores mean nothing but the order.
+    Both rankings are fused by RRF, so scores are only meaningful for ordering.
     """
 
     search_kinds = ("vectors", "hybrid")
@@ -32,7 +32,7 @@ class HybridStore(Store):
         texts: Sequence[str],
         metadata: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
-        """As `add`, with texts."""
+        """Like `add`, with texts."""
         units, fields = self._check_rows(ids, vectors, metadata)
         if len(ids):
             with self._failures_as_unavailable():
@@ -53,7 +53,7 @@ class HybridStore(Store):
     def _add_texts(
         self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata], texts: Sequence[str]
     ) -> None:
-        """As `_add`; texts are empty where the store was opened for vectors alone."""
+        """Like `_add`; texts are empty if the store was opened for vectors only."""
 
     @abstractmethod
     def _search_hybrid(self, text: str, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:

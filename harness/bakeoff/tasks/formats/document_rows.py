@@ -87,7 +87,7 @@ def read_documents(
 
 
 def _quickly(rows: Sequence[Row], columns: DocumentColumns) -> list[Document] | None:
-    """The fast path; None where a row needs a closer look."""
+    """The fast path; None if a row needs a closer look."""
     used = {columns.id, columns.title, *columns.texts}
     try:
         ids = [row[columns.id] for row in rows]

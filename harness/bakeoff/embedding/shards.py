@@ -65,7 +65,7 @@ def checksum(data: bytes | memoryview) -> int:
 
 
 class ShardWriter:
-    """Appends batches to its own shard, locked until it is closed, so that nobody deletes it meanwhile."""
+    """Appends batches to its own shard, locked until it is closed, so that it can't be deleted meanwhile."""
 
     def __init__(self, folder: Path, identity: Identity, dimensions: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -255,7 +255,7 @@ class Space:
         return [stem.with_name(stem.name + ROWS), stem.with_name(stem.name + MANIFEST), self.folder / IDENTITY]
 
     def _hold(self) -> None:
-        """Holds the folder before reading it, so that nobody deletes what was seen."""
+        """Holds the folder before reading it, so that its files can't be deleted."""
         if self._in_use is not None:
             self._in_use.hold()
 

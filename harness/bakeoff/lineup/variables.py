@@ -74,7 +74,7 @@ def _fill(text: str, path: Path) -> str:
         raise InputError(
             f"{secret} is the name of a secret, and results hold this text",
             place=place,
-            remedy="options may name it; a provider takes its key from the environment by itself (key_env)",
+            remedy="options may name it; a provider reads its key from the environment (key_env)",
         )
     if reason := missing_variables(text):
         raise InputError(reason, place=place, remedy="set it, or write the text itself")

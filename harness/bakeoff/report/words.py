@@ -104,7 +104,7 @@ def _too_long(model: str, long: int, texts: int, estimated: bool, tokens: int, c
     chunking = f'chunking = {{ strategy = "recursive", size = {chunk_size}, unit = "{chunk_unit}" }}'
     return (
         f"{'about ' if estimated else ''}{long} of {texts} texts are longer than the {tokens} tokens that {model} "
-        f"reads, and are cut there: a [[contender]] of its own with {chunking} shows whether chunks do better"
+        f"reads, and are truncated; an extra [[contender]] with {chunking} shows whether chunks do better"
     )
 
 
@@ -115,8 +115,8 @@ def _weights_as_given(labels: Sequence[str]) -> str:
 
 def _token_vectors(vectors: int, texts: int, size: int, size_of_one_each: int) -> str:
     return (
-        f"{vectors / texts:,.0f} vectors per text: {vectors:,} vectors, {size:,} bytes as float32, where one vector "
-        f"each takes {size_of_one_each:,}"
+        f"{vectors / texts:,.0f} vectors per text: {vectors:,} vectors, {size:,} bytes as float32, compared with "
+        f"{size_of_one_each:,} for one vector per text"
     )
 
 
@@ -292,7 +292,7 @@ def _no_scores(file: str, problem: str, remedy: str) -> str:
     said = f"{file}: {problem}" if file else problem
     return (
         f"{said} ({remedy})" if remedy else said
-    ) + "; --contender NAME checks one alone, NEW=OLD one with another name in the baseline"
+    ) + "; --contender NAME checks only that one, NEW=OLD one that was renamed"
 
 
 def _history_results(count: int, first: str, last: str) -> str:
@@ -378,7 +378,7 @@ WORDS: Words = {
     ),
     "weights_as_given": _weights_as_given,
     "graded_by_model": (
-        "a model alone made {by_model} of {grades} grades, which may bias the scores; bakeoff grade corrected "
+        "only a model gave {by_model} of {grades} grades, which may bias the scores; bakeoff grade corrected "
         "adjusts them by people's grades of a sample"
     ),
     "identical_ids": (
@@ -401,8 +401,8 @@ WORDS: Words = {
     "pool_ungraded": _pool_ungraded,
     "top_ungraded": _top_ungraded,
     "lexical_task": (
-        "BM25 has {share:.0%} of the oracle's {measure}; words alone answer these queries, so embeddings can't show "
-        "their worth"
+        "BM25 has {share:.0%} of the oracle's {measure}; keywords are enough for these queries, so embeddings can't "
+        "show their value"
     ),
     "unsettled_grades": _unsettled_grades,
     "one_annotator": "all grades are from one annotator, {annotator}",

@@ -316,7 +316,9 @@ class Draft:
             raise InputError("a run is writing this draft", file=folder, remedy="wait until it ends, or interrupt it")
         if not is_at(draft._lock, folder):
             draft.close()
-            raise InputError("was finished by another command", file=folder, remedy="look for the result beside it")
+            raise InputError(
+                "was finished by another command", file=folder, remedy="look for the result in the same folder"
+            )
         return draft
 
     @property

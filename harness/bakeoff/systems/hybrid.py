@@ -80,7 +80,7 @@ class HybridSearcher(DenseSearcher):
         return False
 
     def exact_search(self) -> ExactRankings | None:
-        """None, for the same reason."""
+        """None: a fused ranking has no exact reference."""
         return None
 
     def short_lists(self, queries: Sequence[Query], rankings: Mapping[str, Ranking]) -> int:

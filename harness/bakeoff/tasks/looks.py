@@ -102,7 +102,7 @@ def write_plan(base: Path, queries: Sequence[str], numbers: Sequence[int], measu
     """Draws the order and writes the plan. Refuses a second plan, or one that needs more queries than the task has."""
     path = base / FILE
     if path.exists():
-        raise InputError("the task has a plan already", file=path, remedy="remove it only before the first look")
+        raise InputError("the task already has a plan", file=path, remedy="remove it only before the first look")
     if numbers[-1] > len(queries):
         raise InputError(
             f"the plan needs {numbers[-1]:,} queries, and the task has {len(queries):,}",

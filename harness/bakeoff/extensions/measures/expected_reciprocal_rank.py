@@ -93,7 +93,7 @@ class RankBiasedPrecision(CondensableMeasure):
     title: ClassVar = "RBP"
     monotone: ClassVar = True
 
-    p: Annotated[float, "chance that a user goes on to the next place"] = 0.8
+    p: Annotated[float, "chance that a user continues to the next place"] = 0.8
     rel: Rel = None
 
     def __post_init__(self) -> None:
@@ -117,7 +117,7 @@ class RankBiasedResidual(Measure):
     title: ClassVar = "RBP residual"
     diagnostic: ClassVar = True
 
-    p: Annotated[float, "chance that a user goes on to the next place"] = 0.8
+    p: Annotated[float, "chance that a user continues to the next place"] = 0.8
 
     def __post_init__(self) -> None:
         super().__post_init__()

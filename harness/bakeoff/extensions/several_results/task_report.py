@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 ALIKE = (
-    f"{0:+.4f} with an interval: no query differs; the interval is what other queries might still show, "
-    "wide where there are few."
+    f"{0:+.4f} with an interval: no query differs; the interval covers what other queries might show, and "
+    "is wide if queries are few."
 )
 
 TASKS = "tasks"

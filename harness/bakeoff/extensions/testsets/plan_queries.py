@@ -157,7 +157,7 @@ def plan_queries(
     if not np.isfinite(known) and np.isfinite(residual_variance(whole)):
         raise InputError("every contender scores alike, so nothing can be planned from it", remedy="give --variance")
     if not np.isfinite(known):
-        raise InputError("the results have no two contenders on two queries", remedy="give --variance")
+        raise InputError("no result has at least two contenders and two queries", remedy="give --variance")
     if known <= NOISE:
         problem = "contenders differ by the same amount on every query, so nothing can be planned from it"
         raise InputError(problem, remedy="give --variance")

@@ -182,7 +182,7 @@ def _of_log(path: Path, given: Mapping[str, str]) -> list[_QueryRow]:
     column, asked = given.get("query", "query"), []
     for place, row in read_table(path).rows:
         if column not in row:
-            remedy = f"{nearest(column, list(row))} --column query=NAME says what the log calls it"
+            remedy = f"{nearest(column, list(row))} --column query=NAME maps the log's column"
             raise InputError(f"there is no column {column!r}", file=path, place=place, remedy=remedy)
         asked.append(normalise(str(row[column] or "")))
     first = {query: place for place, query in reversed(list(enumerate(asked, start=1)))}

@@ -139,7 +139,7 @@ def load(
     base: Path,
     articles: Annotated[str, "file of documents"],
     queries: Annotated[str, "file of queries"],
-    ground_truth: Annotated[str, "file of grades; ground_truth.json, if there is one, where it is left out"] = "",
+    ground_truth: Annotated[str, "file of grades; default: ground_truth.json, if it exists"] = "",
     rel: Rel = 1,
 ) -> Task:
     """Load the task; an ungraded one may lack ground_truth.json."""

@@ -215,7 +215,7 @@ def _where(cell: Any, column: str, table: Rows, place: str) -> dict[str, Any]:
     try:
         return parse_where(cell)
     except InputError as error:
-        remedy = f'{error.remedy}; a column of that name that is none: columns.queries.where = "…"'
+        remedy = f'{error.remedy}; if the column is not a filter: columns.queries.where = "…"'
         raise InputError(f"{column}: {error.problem}", file=table.source, place=place, remedy=remedy) from None
 
 
@@ -223,7 +223,7 @@ def _day(cell: Any, column: str, table: Rows, place: str) -> str:
     try:
         return parse_day(cell, column)
     except InputError as error:
-        remedy = f'{error.remedy}; a column of that name that is none: columns.queries.as_of = "…"'
+        remedy = f'{error.remedy}; if the column is not a date: columns.queries.as_of = "…"'
         raise InputError(error.problem, file=table.source, place=place, remedy=remedy) from None
 
 

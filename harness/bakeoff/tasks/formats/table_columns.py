@@ -73,8 +73,8 @@ def complete_labels(path: Path, column: str, grades: Mapping[str, int], *, empty
         guessed = not known
         worth = {label: place if guessed else known.get(label, "…") for place, label in enumerate(reversed(labels))}
         example = " ".join(f"--grade {json.dumps(label, ensure_ascii=False)}={worth[label]}" for label in worth)
+        problem = f"no --grade for {unknown[0]!r}" if unknown[0] in numbers else f"grade {unknown[0]!r} is not a number"
         raise InputError(
-            f"the grade {unknown[0]!r} is no number" if unknown[0] not in numbers else f"no --grade for {unknown[0]!r}",
-            file=path, place=labels[unknown[0]], remedy=f"give each a number: {example}",
+            problem, file=path, place=labels[unknown[0]], remedy=f"give each a number: {example}",
         )  # fmt: skip
     return known

@@ -171,7 +171,7 @@ def import_queries_(
     else:
         if not articles.exists():
             raise InputError(
-                "no such file", file=articles, remedy="bakeoff corpus import makes it, --articles names it"
+                "no such file", file=articles, remedy="make it with bakeoff corpus import, or set --articles"
             )
         corpus, notes = read_articles(articles)
         for note in notes:

@@ -121,7 +121,7 @@ class Own(Provider):
 
 
 class OwnHosted(Own):
-    """Like `own`, for code that calls a server: calls may cost, so queries are embedded once and cached."""
+    """Like `own`, for code that calls a server: calls may cost money, so queries are embedded once and cached."""
 
     name: ClassVar[str] = "own_hosted"
     local: ClassVar[bool] = False

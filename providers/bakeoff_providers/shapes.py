@@ -16,7 +16,7 @@ from bakeoff_providers.registry import nearest
 
 T = TypeVar("T")
 
-_ARTICLES = {"integer": "an integer", "number": "a number", "table": "a table"}
+_ARTICLES = {"integer": "an integer", "number": "a number", "string": "a string", "table": "a table"}
 _STEP = re.compile(r"\.(?P<key>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
 
 

@@ -38,13 +38,13 @@ def hurry() -> None:
 
 
 def in_flight() -> int:
-    """How many calls are under way that are paid for when they are answered."""
+    """The number of pending paid calls."""
     return len(_bought)
 
 
 @contextmanager
 def under_way(call: object, *, bought: bool) -> Iterator[None]:
-    """A call that is waited for, and whether its answer is paid for."""
+    """Registers a pending call, and whether its answer is paid for."""
     if bought:
         _bought.add(call)
     try:

@@ -135,7 +135,9 @@ def _of_table(path: Path, given: Mapping[str, str], imported: ImportedQueries) -
         if "where" in given or any(_is_object(cell) for _, cell in cells) or not any(cell for _, cell in cells):
             filters = [_filter(cell, path, place) for place, cell in cells]
         else:
-            imported.no_filter = f"{columns['where']} is kept as metadata and filters no query: no cell is an object"
+            imported.no_filter = (
+                f"{columns['where']} is kept as metadata, not as a filter, because no cell is an object"
+            )
             del columns["where"]
     numbers = number_columns(path, [row for _, row in rows], columns)
 

@@ -79,7 +79,7 @@ def texts_of(lineup: Lineup, contender: EmbeddingRow, role: Role, settings: Sett
         embedder, index = embeddings.embedder(contender), embeddings.index(contender)
         chunks = ChunkTexts(index.chunks)
         if embedder.provider.by_id:
-            raise InputError(f"{contender.label}: its vectors are already in a file", place="--contender")
+            raise InputError(f"{contender.label}: its vectors come from a file", place="--contender")
         embedder.fit(chunks)
         space = embedder.space(role)
         if space is None:

@@ -117,7 +117,7 @@ class Space:
         return ShardRows(self._shards, self.dimensions or 0)
 
     def tokens_of(self, places: Places) -> Tokens:
-        """The tokens paid for each."""
+        """The number of tokens paid for each vector."""
         numbers, rows = places >> ROW_BITS, places & ((1 << ROW_BITS) - 1)
         tokens = np.empty(len(places), dtype="<f4")
         order = np.argsort(numbers, kind="stable")

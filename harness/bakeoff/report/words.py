@@ -110,7 +110,7 @@ def _too_long(model: str, long: int, texts: int, estimated: bool, tokens: int, c
 
 def _weights_as_given(labels: Sequence[str]) -> str:
     flatters = "if they were tuned on these queries, the scores are too high"
-    return f"the fusion weights of {join_names(labels)} are the line-up’s; {flatters}"
+    return f"the fusion weights of {join_names(labels)} come from the line-up; {flatters}"
 
 
 def _token_vectors(vectors: int, texts: int, size: int, size_of_one_each: int) -> str:

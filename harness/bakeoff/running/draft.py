@@ -505,7 +505,7 @@ class Drafts:
     def left(self, question: str, means: str) -> Draft | None:
         """A draft of the same run, if there is one. Removes empty drafts of killed runs.
 
-        If all queries were asked, the code may differ.
+        A complete draft is used even if the code has changed.
         """
         for folder in sorted(self.folder.glob(f"*{SUFFIX}"), reverse=True):
             try:

@@ -111,7 +111,7 @@ class RankBiasedPrecision(CondensableMeasure):
 
 @dataclass(frozen=True)
 class RankBiasedResidual(Measure):
-    """What `rbp` would gain if every unjudged place, also those below the cut-off, held a relevant document."""
+    """What `rbp` would gain if every unjudged place, including those below the cut-off, held a relevant document."""
 
     name: ClassVar = "rbp_residual"
     title: ClassVar = "RBP residual"

@@ -92,7 +92,7 @@ class Chroma(Store):
         *,
         dimensions: int,
         folder: Path,
-        mode: Annotated[Mode, "on disk, in memory, or the server that url names"] = "persistent",
+        mode: Annotated[Mode, "on disk, in memory, or on the server at url"] = "persistent",
         url: Url = "",
         ef_search: Ef = 100,
         ef_construction: EfConstruction = 100,

@@ -69,7 +69,7 @@ class QueryColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: Annotated[str, "column of the text"] = "text"
     category: Annotated[str, "column of the category; optional"] = "category"
     where: Annotated[str, "column of the filter, a JSON object; optional"] = "where"
-    as_of: Annotated[str, "column of the day it asks about, such as 2026-11-16; optional"] = "as_of"
+    as_of: Annotated[str, "column with the query's date, such as 2026-11-16; optional"] = "as_of"
     cluster: Annotated[str, "column of the cluster: queries with one need; optional"] = "cluster"
 
 
@@ -78,7 +78,7 @@ class JudgmentColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     query: Annotated[str, "column of the query's id"] = "query"
     document: Annotated[str, "column of the document's id"] = "document"
-    grade: Annotated[str | int, "column of the grade; a number is the grade of every row"] = "grade"
+    grade: Annotated[str | int, "column with the grade, or one number for all rows"] = "grade"
 
 
 class Columns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

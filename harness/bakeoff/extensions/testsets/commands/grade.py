@@ -148,7 +148,7 @@ def pairs_(
     open_page: OpenPage = True,
     ungraded: Ungraded = False,
     sample: Annotated[
-        int | None, typer.Option(min=1, help="people: sample this many queries, for grade corrected.")
+        int | None, typer.Option(min=1, help="With people: sample queries for `grade corrected`.")
     ] = None,
     until_decided: Annotated[
         bool, typer.Option("--until-decided", help="Grade look by look, until the plan of looks decides.")

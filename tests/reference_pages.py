@@ -85,7 +85,9 @@ def _provider_page(sort: Sort, name: str) -> str:
     text = _head(f"The provider `{name}`", provider, facts, f'[[contender]]\nprovider = "{name}"\nstore = "faiss"')
     cards: Sequence[ModelCard] = getattr(provider, "cards", ())
     if cards:
-        text += "\n## Models\n\nOther models work too; give what is not known in `options`.\n\n" + _cards(cards)
+        text += "\n## Models\n\nOther models work too; set their dimensions and limits in `options`.\n\n" + _cards(
+            cards
+        )
     return text + _options(entry_of(sort, name))
 
 

@@ -73,11 +73,11 @@ rows            texts   requests          $   minutes   note
 a+faiss, b         45         21   0.000086      <0.1   no key
 c                   5          0    unknown         –
 
-in total about $0.000086; no service was asked
+in total about $0.000086; no request was sent
 """
     plan = bench["plan_of"](bench["Output"](0, text, ""))
     assert plan["table"]["a+faiss, b"] == {
         "rows": "a+faiss, b", "texts": "45", "requests": "21", "$": "0.000086", "note": "no key",
     }  # fmt: skip
     assert plan["table"]["c"]["$"] == "unknown"
-    assert plan["said"] == ["in total about $0.000086; no service was asked"]
+    assert plan["said"] == ["in total about $0.000086; no request was sent"]

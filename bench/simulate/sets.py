@@ -50,7 +50,7 @@ def held(world: World, queries: tuple[int, ...], sets: int) -> Iterator[Line]:
         ("the best row is in the set", 0.94, None),
         ("the leader is in the set", 1.0, None),
         ("no row is better than the leader by more", 0.94, None),
-        ("a row is at most so much worse than the best", 0.94, None),
+        ("a row is at most this much worse than the best", 0.94, None),
         ("a row is at least so much worse than the best", 0.94, None),
         ("rows in the set", None, None),
     )

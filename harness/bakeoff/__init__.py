@@ -1,7 +1,7 @@
 """Compares embedding providers and vector stores on your corpus, and says how sure it is.
 
 The names in `__all__` and those that extensions add (`API`) are public; everything else may change.
-They are imported when they are first used, so that `import bakeoff` is quick and needs no other library.
+They are imported on first use, so that `import bakeoff` is quick and needs no other library.
 """
 
 from __future__ import annotations

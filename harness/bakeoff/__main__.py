@@ -1,4 +1,4 @@
-"""`python -m bakeoff`, for where the script is not on the PATH."""
+"""`python -m bakeoff`, if the script is not on the PATH."""
 
 from bakeoff.cli.main import console
 

@@ -1,7 +1,7 @@
 """Everything that plug-in authors import. examples/acme/ has a complete example of each sort.
 
-Nothing else is promised to other packages. The names are imported when they are first used, because a package that
-offers a command is imported by `bakeoff --help`. Extensions add more (`PLUGIN_API`).
+Nothing else is stable for other packages. The names are imported on first use, because `bakeoff --help` imports
+every package that offers a command. Extensions add more (`PLUGIN_API`).
 """
 
 from __future__ import annotations

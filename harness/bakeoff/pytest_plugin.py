@@ -56,7 +56,7 @@ class BakeoffFixture:
         folder = self._root / baseline
         kept = find(folder)
         if not kept:
-            raise InputError("holds no result", file=folder, remedy="keep one: bakeoff run, then commit its folder")
+            raise InputError("holds no result", file=folder, remedy="make one with bakeoff run and commit its folder")
         outcome = run(Lineup.read(self._root / lineup).narrow(contenders), Settings(cache=vectors_folder()))
         with scratch("gate") as place:
             result = load(save(outcome, self._root / out if out else place), "this run")
@@ -74,5 +74,5 @@ class BakeoffFixture:
 
 @pytest.fixture
 def bakeoff(request: pytest.FixtureRequest) -> BakeoffFixture:
-    """Gates on line-ups, with paths relative to pytest's root."""
+    """A fixture for gates, with paths relative to pytest's root."""
     return BakeoffFixture(request.config.rootpath)

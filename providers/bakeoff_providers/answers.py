@@ -153,7 +153,7 @@ def in_order(rows: list[Any], places: list[int]) -> list[Any]:
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):
-    """What a service may send beside its data: the model that answered, and an error."""
+    """What a service may send besides its data: the responding model's name, and an error."""
 
     model: Any = None
     error: Any = None

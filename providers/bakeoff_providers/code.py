@@ -47,7 +47,7 @@ def load_from_file(file: Path | str, name: str) -> Any:
 
 
 def _module(path: Path) -> ModuleType:
-    """Reloaded when its content changes. It can import modules beside it."""
+    """Reloaded when its content changes. It can import modules from its folder."""
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
     name = f"bakeoff_own_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}_{digest}"
     if name in sys.modules:
@@ -104,7 +104,7 @@ def _distributions(state: object) -> Mapping[str, list[str]]:  # noqa: ARG001 - 
 
 
 def _files(source: Path, package: str) -> list[Path]:
-    """All modules of the file's package; a file without a package stands alone."""
+    """All modules of the file's package; only the file if it has no package."""
     if not (source.parent / "__init__.py").is_file():
         return [source]
     folder = next((parent for parent in source.parents if parent.name == package), source.parent)

@@ -182,5 +182,5 @@ def _silence_logs() -> None:
 def _variable(name: str | None) -> str | None:
     """Refuses a key where a variable's name belongs, without quoting it."""
     if name is not None and not re.fullmatch(r"[A-Z][A-Z0-9_]*", name):
-        raise InputError("key_env wants the name of an environment variable (A-Z, 0-9, _), not a key")
+        raise InputError("key_env takes the name of an environment variable (A-Z, 0-9, _), not a key")
     return name

@@ -17,7 +17,7 @@ class BakeoffError(Exception):
 
 
 def place_words(path: str) -> str:
-    """A path into a file in words, counting from 1: `$.contender[1].store` is `contender 2, store`."""
+    """A readable path into a file, counting from 1: `$.contender[1].store` is `contender 2, store`."""
     return _PATH.sub(_in_words, path)
 
 
@@ -35,7 +35,7 @@ def _in_words(match: re.Match[str]) -> str:
 class InputError(BakeoffError):
     """Invalid user input: where it is, what was expected, and what to do.
 
-    A place may be a path such as `$.contender[1]`, which is displayed in words.
+    A place may be a path such as `$.contender[1]`, which is displayed in readable form.
     """
 
     def __init__(self, problem: str, *, file: Path | str | None = None, place: str = "", remedy: str = "") -> None:
@@ -69,13 +69,13 @@ class Missing(NamedTuple):
 
     @property
     def text(self) -> str:
-        """In words; of several names one would do."""
+        """The requirement as text. Of several names, one is enough."""
         plain = {name: v if isinstance(v, str) else " or ".join(v) for name, v in self.arguments.items()}
         return LACKS[self.id].format(**plain)
 
 
 class Lack(str):
-    """What keeps a plug-in from running here: a text that knows which facts it was made from."""
+    """A missing requirement of a plug-in: text that keeps the facts it was made from."""
 
     facts: tuple[Missing, ...]
 
@@ -95,7 +95,7 @@ def lack(id_: str, /, **arguments: str | Sequence[str]) -> Lack:
 
 
 def join_lacks(*reasons: str | None) -> str | None:
-    """All that is absent at once; a plug-in of another package may say it in words of its own."""
+    """Joins all missing requirements. Another package's plug-in may use its own wording."""
     absent = [reason for reason in reasons if reason]
     facts = [fact for reason in absent if isinstance(reason, Lack) for fact in reason.facts]
     if len(facts) < len(absent):

@@ -1,4 +1,4 @@
-"""A provider made of hashes alone: no model, no network, and the same vectors on every machine."""
+"""A provider based on hashes: no model, no network, and the same vectors on every machine."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def writing(target: Path) -> Iterator[None]:
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """A temporary file beside the target, renamed if the block succeeds.
+    """A temporary file next to the target, renamed if the block succeeds.
 
     Readers never see half a file, even after a kill.
     """
@@ -84,7 +84,7 @@ def replacing(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def draft_of(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
-    """Creates a draft beside the target. If this process is killed, the next writer removes it.
+    """Creates a draft next to the target. If this process is killed, the next writer removes it.
 
     It is locked while its writer lives. An unlocked draft is abandoned.
     """

@@ -116,7 +116,7 @@ class Gemini(Hosted):
 
 
 class Genai:
-    """google-genai. Each text is a Content of its own: a list of strings would give one vector."""
+    """google-genai. Each text is a separate Content: a list of strings would give one vector."""
 
     def __init__(self, key: str, url: str, timeout: float) -> None:
         genai: Any = import_module("google.genai")

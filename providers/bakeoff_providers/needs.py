@@ -13,11 +13,11 @@ from bakeoff_providers.registry import importable, missing_modules
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """`modules` always, one of `either`, and where the variable `server` names no server, one of `keys` and `engine`.
+    """A plug-in's requirements: all `modules`, one of `either`, and without `server` one of `keys` and `engine`.
 
-    With neither of these the server is a must. `running` says that one has to run, which only a call can tell.
-    `client` is for that server; `engine_extra` installs the engine where `extra` does not.
-    `weights` names a model whose files have to be here; `note` says what nothing on this machine can supply.
+    `server` is the variable with the server's address; without keys and engine it is required. `running`: the server
+    must be running, which only a call can check. `client` is for that server. `engine_extra` installs the engine if
+    `extra` does not. `weights` names a model whose files are required. `note` is a requirement that can't be checked.
     """
 
     modules: tuple[str, ...] = ()
@@ -82,5 +82,5 @@ class Plugin:
 
     @classmethod
     def missing(cls, **options: Any) -> str | None:
-        """What keeps it from running here, a `Lack` where that is known; None if nothing does. Makes no call."""
+        """The missing requirements, as a `Lack` if known; None if there are none. Makes no call."""
         return cls.needs(**options).missing()

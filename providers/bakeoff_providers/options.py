@@ -1,7 +1,7 @@
-"""Options, read from their declarations. The text beside a type is the option's meaning.
+"""Options, read from their declarations. The text next to a type describes the option.
 
 `ef: Annotated[int, "candidates that a search looks at"] = 64` in a signature or struct is the only source for checks,
-for `bakeoff options` and for the reference pages. A struct beside the text is the shape of a table, a `msgspec.Meta`
+for `bakeoff options` and for the reference pages. A struct next to the text is the shape of a table, a `msgspec.Meta`
 the range of a number; other numbers have the ranges below. `Transport` marks an option that changes no answer.
 """
 
@@ -64,7 +64,7 @@ class Option:
 
     @property
     def default_words(self) -> str:
-        """The default, in words."""
+        """The default as text."""
         if self.required:
             return "required"
         if isinstance(self.default, msgspec.Struct):

@@ -41,8 +41,8 @@ Embed = Callable[[Sequence[str], Role], Any]
 class Own(Provider):
     """`embed(texts)` or `embed(texts, role)` from a file, or any embeddings object of another library.
 
-    A class is made with the options that are left over. `revision` names the version under which vectors are kept;
-    without it a hash of the source file does, and an object from Python is asked anew in every run.
+    A class is created with the remaining options. `revision` is the version under which vectors are cached. The default
+    is a hash of the source file; vectors of an object from Python are then not cached.
     """
 
     name: ClassVar[str] = "own"
@@ -89,7 +89,7 @@ class Own(Provider):
 
     @classmethod
     def needs(cls, **options: Any) -> Needs:
-        """Only a line-up can name the function."""
+        """None here, since only a line-up names the function."""
         return Needs(
             note=None
             if options.get("file")
@@ -121,7 +121,7 @@ class Own(Provider):
 
 
 class OwnHosted(Own):
-    """Like `own`, for code that calls a server: calls may cost, so queries are embedded once and cached."""
+    """Like `own`, for code that calls a server: calls may cost money, so queries are embedded once and cached."""
 
     name: ClassVar[str] = "own_hosted"
     local: ClassVar[bool] = False
@@ -133,7 +133,7 @@ def embeds(value: object) -> bool:
 
 
 def as_embed(value: Any, prompted: Collection[Role] = ()) -> Embed:
-    """One function for vectors, whatever the object calls it. `prompted` roles get no prompt from the object."""
+    """One function for vectors, whatever the object's method. `prompted` roles get no prompt from the object."""
     if isinstance(value, Provider):
         return value.embed
     if methods := _methods(value, prompted):

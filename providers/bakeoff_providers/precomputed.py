@@ -35,7 +35,7 @@ class Precomputed(Provider):
 
     One file for both roles (`path`), or one for each (`documents`, `queries`). The ids of a .npy are in another file.
 
-    That file is named by `ids` (`document_ids`, `query_ids`) or is beside it: `x.npy` and `x.ids.txt`. Without one,
+    That file is named by `ids` (`document_ids`, `query_ids`) or is next to it: `x.npy` and `x.ids.txt`. Without one,
     row numbers from 0 are the ids.
     """
 
@@ -49,7 +49,7 @@ class Precomputed(Provider):
         self,
         *,
         path: Annotated[str | None, "one file with the vectors of documents and queries"] = None,
-        ids: Annotated[str | None, "file with the ids for `path`; default: beside it"] = None,
+        ids: Annotated[str | None, "file with the ids for `path`; default: next to it"] = None,
         documents: Annotated[str | None, "file with the vectors of the documents"] = None,
         document_ids: Annotated[str | None, "file with the ids for `documents`"] = None,
         queries: Annotated[str | None, "file with the vectors of the queries"] = None,
@@ -61,7 +61,7 @@ class Precomputed(Provider):
         price: Price = None,
     ) -> None:
         if (path is None) == (documents is None or queries is None) or (path and (documents or queries)):
-            raise InputError("precomputed wants either path, or documents and queries", remedy='path = "vectors.npz"')
+            raise InputError("precomputed needs either path, or documents and queries", remedy='path = "vectors.npz"')
         self._columns = (id_column, vector_column)
         self._files = {
             Role.DOCUMENT: _files(path or documents or "", ids if path else document_ids),

@@ -1,4 +1,4 @@
-"""List prices. A module of its own, since whoever reads a result needs no numpy."""
+"""List prices, in a separate module so that reading a result needs no numpy."""
 
 from __future__ import annotations
 

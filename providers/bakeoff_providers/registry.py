@@ -108,7 +108,7 @@ def _others(group: str) -> list[Any]:
 class Registry(Generic[T]):
     """All plug-ins of one sort (`noun`): built-in ones as `module:Class`, others by entry point.
 
-    `given` are parameters that the harness fills in, which are no user options.
+    `given` are parameters that the harness fills in, which are not user options.
     """
 
     def __init__(self, noun: str, group: str, builtin: Mapping[str, str], given: tuple[str, ...] = ()) -> None:
@@ -163,7 +163,7 @@ class Registry(Generic[T]):
         """Refuses unknown options and values of the wrong type, before anything is built.
 
         A value that names a variable is checked if the variable is set; otherwise the row reports it. `whole` requires
-        that all required options are there.
+        all required options.
         """
         from bakeoff_providers.keys import fill_in, missing_variables
         from bakeoff_providers.options import REST

@@ -107,7 +107,7 @@ def environment_secrets() -> set[str]:
 def passwords_in(address: str) -> set[str]:
     """The passwords, keys and tokens in an address, raw and decoded.
 
-    Malformed addresses are parsed as well as possible; whoever uses them reports the error.
+    Malformed addresses are parsed as well as possible; the caller reports the error.
     """
     values = {value.strip("'") for value in _PARAMETER.findall(address)}
     parts = _parts(address)
@@ -124,7 +124,7 @@ def passwords_in(address: str) -> set[str]:
 
 
 def secret_in_url(url: str) -> str | None:
-    """Which part of an address may hold a secret, in words; None if none does."""
+    """Names the part of an address that may hold a secret; None if none does."""
     before_host = "a name or password before the host"
     try:
         parts = urlsplit(url if "://" in url else f"//{url}")

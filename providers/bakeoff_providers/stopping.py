@@ -24,7 +24,7 @@ class DeadlineTimeout(Exception):
 
 
 def stop(patience: float = 0.0) -> None:
-    """From now on no attempt is made and no wait lasts; calls that are bought may take so many seconds more."""
+    """Stops new attempts and waits. Paid calls get this many more seconds."""
     global _bought_until
     if not _flag.is_set():
         _bought_until = time.monotonic() + patience
@@ -32,19 +32,19 @@ def stop(patience: float = 0.0) -> None:
 
 
 def hurry() -> None:
-    """Calls that are bought are given up, too."""
+    """Abandons paid calls too."""
     global _bought_until
     _bought_until = 0.0
 
 
 def in_flight() -> int:
-    """How many calls are under way that are paid for when they are answered."""
+    """The number of pending paid calls."""
     return len(_bought)
 
 
 @contextmanager
 def under_way(call: object, *, bought: bool) -> Iterator[None]:
-    """A call that is waited for, and whether its answer is paid for."""
+    """Registers a pending call, and whether its answer is paid for."""
     if bought:
         _bought.add(call)
     try:
@@ -122,10 +122,10 @@ if hasattr(os, "register_at_fork"):
 def in_time(work: Callable[[], T], seconds: float, *, bought: bool = False) -> T:
     """The result of `work`, if it returns before the deadline and before cancellation.
 
-    One that is bought is waited for a little longer, also where Ctrl-C broke into the wait: its answer can be kept.
+    A paid call gets a little longer, even after Ctrl-C, so that its answer can be saved.
 
-    SDKs time out between two bytes only. The work is done by a thread that is kept, since some SDKs keep a session for
-    each; one that missed its deadline is left to itself.
+    SDKs only time out between two bytes. The work runs in a reused thread, since some SDKs keep a session per thread. A
+    thread that missed its deadline is abandoned.
     """
     check()
     with _lock:

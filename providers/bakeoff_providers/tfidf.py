@@ -21,12 +21,12 @@ _UNKNOWN = {Role.QUERY: 0, Role.DOCUMENT: 1}
 
 
 class Tfidf(Provider):
-    """TF-IDF, fitted to the task's documents: words alone, any language, no model.
+    """TF-IDF, fitted to the task's documents: only words, any language, no model.
 
-    What scikit-learn's TfidfVectorizer gives with sublinear counts, without the second that its import takes.
+    Equal to scikit-learn's TfidfVectorizer with sublinear counts, without its import time of a second.
 
-    Dense, of length 1, fitted to the documents of the task. No stop words: the idf already makes them light, and a list
-    would tie the baseline to one language. Words of one letter are kept, since they may be all that tells vitamin C
+    Dense, of length 1, fitted to the documents of the task. No stop words: the idf already downweights them, and a list
+    would tie the baseline to one language. One-letter words are kept, since they may be all that separates vitamin C
     from vitamin D.
     """
 

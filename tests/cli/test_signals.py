@@ -90,7 +90,7 @@ def test_a_signal_ends_a_run(tmp_path: Path, wire: WireServer, number: signal.Si
     _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + number
     assert len(wire.embeddings()) == asked
-    assert "kept" in said
+    assert "interrupted" in said
     assert "Traceback" not in said
     assert list((tmp_path / "tmp").glob(f"{PREFIX}*")) == []
     assert not (tmp_path / "results").exists()
@@ -124,7 +124,7 @@ def test_a_signal_ends_every_other_wait(tmp_path: Path, wire: WireServer, what: 
     _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + signal.SIGINT, said
     assert len(wire.requests) == asked
-    assert "kept" in said
+    assert "interrupted" in said
     assert "Traceback" not in said
     assert list((tmp_path / "tmp").glob(f"{PREFIX}*")) == []
     assert not (tmp_path / "results").exists()

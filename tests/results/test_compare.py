@@ -122,7 +122,7 @@ def test_choosing_contenders_does_not_weaken_the_correction(make: Make) -> None:
     assert list(chosen.means) == ["bm25", "plain"]
     done = bakeoff("compare", str(folder), "--contender", "bm25", "--contender", "plain", cwd=folder)
     out = " ".join(done.stdout.split())
-    assert "Shown: 1 of 3 pairs; Holm's correction is over all of them." in out
+    assert "Shown: 1 of 3 pairs; Holm's correction covers all of them." in out
 
 
 def test_a_contender_is_called_in_results_as_it_is_in_a_line_up(make: Make) -> None:
@@ -377,7 +377,7 @@ def test_the_commands_exit_as_they_promise(make: Make, tmp_path: Path) -> None:
     assert bakeoff("gate", new, "--baseline", old, "--exact", "--non-inferiority")[0] == 2
     code, _, err = bakeoff("gate", other, "--baseline", old, "--junit", tmp_path / "y.xml")
     assert code == 2
-    assert "other queries" in err
+    assert "different queries" in err
     assert "<error" in (tmp_path / "y.xml").read_text()
     code, out, _ = bakeoff("compare", old, new, "--queries", "1")
     assert code == 0

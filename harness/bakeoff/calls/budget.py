@@ -51,7 +51,7 @@ class Budget:
 
 
 def _dollars(limit: float) -> str:
-    """As it was given: in cents, unless that is not all of it."""
+    """A dollar amount with two decimals, or more if needed."""
     return f"{limit:.2f}" if limit == round(limit, 2) else f"{limit:.10f}".rstrip("0")
 
 

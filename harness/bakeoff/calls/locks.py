@@ -50,7 +50,7 @@ def lock_all(files: list[Path]) -> Iterator[bool]:
 
 
 class InUse:
-    """Marks a folder as being read. Many processes may read it at once; nobody deletes or rewrites it meanwhile."""
+    """Marks a folder as being read. Many processes may read it at once; none may delete or rewrite it."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -108,7 +108,7 @@ class Claims:
         self._said = False
 
     def take(self, keys: Keys) -> list[bool]:
-        """Claims the keys that nobody else has claimed. True for each key that is ours now."""
+        """Claims the keys that are free. True for each key that is now ours."""
         return [self._take(offset) for offset in _offsets(keys)]
 
     def release(self, keys: Keys) -> None:
@@ -117,9 +117,9 @@ class Claims:
             self._release(offset)
 
     def wait(self, keys: Keys) -> None:
-        """Waits until nobody else requests these keys: answered, given up or killed.
+        """Waits until no other process is requesting these keys.
 
-        A process that was stopped holds its claims: it is named soon, and given up on after a limit.
+        A suspended process keeps its claims: it is soon reported, and ignored after a limit.
         """
         start, said = time.monotonic(), False
         for offset in _offsets(keys):
@@ -172,7 +172,7 @@ class Claims:
         return True
 
     def _holder(self, offset: int) -> int:
-        """The process that has this claim; 0 where the system does not say. A thread's claim is this process's own."""
+        """The process that holds this claim; 0 if unknown. A thread's claim belongs to this process."""
         if offset in self._held:
             return os.getpid()
         import fcntl

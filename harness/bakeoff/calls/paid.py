@@ -30,7 +30,7 @@ Tokens = tuple[float, float]  # of a request, and of its answer if that is charg
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a service was asked for, counted.
+    """Counts of requests, answers, tokens and dollars for a service.
 
     `asked` and `cached` are texts, pairs or questions. `requests` were sent in this run, failed ones included.
     `answered` requests brought an answer and are paid for, including `unusable` ones. `tokens` include what earlier
@@ -196,7 +196,7 @@ class Calls:
     def _ask(
         self, service: Service[V], keep: Keep[V] | None, account: Account, elsewhere: list[Request], request: Request
     ) -> tuple[int, Got[V] | None]:
-        """Requests what nobody else requests. The rest goes to `elsewhere`."""
+        """Requests what no other process requests. The rest goes to `elsewhere`."""
         if keep is None or service.local:
             got = self.send(service, request.texts, account)
             if keep is not None:

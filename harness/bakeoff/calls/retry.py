@@ -70,7 +70,7 @@ class RateLimit:
 
 
 def call(make: Callable[[], T], policy: RetryPolicy, rate_limit: RateLimit) -> tuple[T, int]:
-    """Makes the call under the policy. Returns the nanoseconds of the successful attempt alone."""
+    """Makes the call under the policy. Returns only the successful attempt's nanoseconds."""
 
     def before_sleep(state: tenacity.RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome else None

@@ -1,1 +1,1 @@
-"""The command line: parsing and printing, no logic of its own."""
+"""The command line: parsing and printing, without logic."""

@@ -22,7 +22,7 @@ _IMPOSSIBLE = (errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL)
 
 
 class _CheckedPath(TyperPath):
-    """Refuses names that no file can have, which would raise wherever a file is looked for."""
+    """Refuses impossible file names, which would raise at every lookup."""
 
     def __init__(self, kind: TyperPath) -> None:
         super().__init__(
@@ -43,7 +43,7 @@ class _CheckedPath(TyperPath):
 
 
 def _finite(kind: Any) -> Any:
-    """A number type without NaN and infinity, with which every limit would pass all or nothing."""
+    """A number type that refuses NaN and infinity, since a limit of either would be meaningless."""
     checked = copy.copy(kind)
 
     def convert(value: Any, param: Any, ctx: Any) -> Any:
@@ -57,7 +57,7 @@ def _finite(kind: Any) -> Any:
 
 
 def check_values(parameters: list[Any]) -> None:
-    """Has every path and number of a command checked before it starts."""
+    """Checks every path and number of a command before it starts."""
     for parameter in parameters:
         if type(parameter.type) is TyperPath:
             parameter.type = _CheckedPath(parameter.type)
@@ -73,7 +73,7 @@ CORE = (
     Command("init", "bakeoff.cli.init:init", START, "Write a line-up for your task or tables."),
     Command("run", "bakeoff.cli.run:run", START, "Run a line-up; print the matrix and the verdict."),
     Command("show", "bakeoff.cli.run:show", START, "Print a result again."),
-    Command("report", "bakeoff.cli.report:report", START, "Make a result's page, exports and charts again."),
+    Command("report", "bakeoff.cli.report:report", START, "Rebuild a result's page, exports and charts."),
     Command("compare", "bakeoff.cli.compare:compare", DECIDE, "Compare contenders or results, pair by pair."),
     Command("gate", "bakeoff.cli.compare:gate", DECIDE, "Fail if a contender dropped; for CI."),
     Command("score", "bakeoff.cli.compare:score", DECIDE, "Score TREC runs and test their differences."),
@@ -114,11 +114,11 @@ class CommandGroup(TyperGroup):
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's signature
-        """By group, in the order of the tables."""
+        """The names by group, in table order."""
         return [command.name for group in _group_commands().values() for command in group]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - click's signature
-        """The command, imported now; None if there is none of this name."""
+        """Imports the command; None if the name is unknown."""
         if command := own_commands().get(cmd_name) or all_commands().get(cmd_name):
             return build_command(command)
         for broken in _plugin_commands():
@@ -127,7 +127,7 @@ class CommandGroup(TyperGroup):
         return None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Answers an unknown name with the nearest one."""
+        """Suggests the nearest name for an unknown command."""
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-") and not ctx.resilient_parsing:
             from bakeoff_providers.registry import nearest
 

@@ -38,7 +38,7 @@ def compare(
     queries: Annotated[int, typer.Option(min=0, help="Show this many of the queries that changed most.")] = 3,
     format_: Annotated[Literal["table", "json"], typer.Option("--format", "-f", help="Output format.")] = "table",
 ) -> None:
-    """Compare contenders of one result, or the same contenders of several, pair by pair."""
+    """Compare contenders pair by pair, within one result or across several."""
     from bakeoff.report import comparison
     from bakeoff.report.console import console
     from bakeoff.report.words import words
@@ -59,7 +59,7 @@ def compare(
         console().print(comparison.terminal(comparisons, queries, every=every))
         for result in read:
             if (look := result.summary.verdict.look) is not None:
-                say(f"{result.name} is look {look.number}; p and intervals here are those of a single look.")
+                say(f"{result.name} is look {look.number}; p and intervals here assume a single look.")
 
 
 def gate(
@@ -82,7 +82,7 @@ def gate(
     junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
     format_: Annotated[Literal["text", "json"], typer.Option("--format", "-f", help="Output format.")] = "text",
 ) -> None:
-    """Fail (1) if a drop beyond what is allowed is shown; 2 if the two can't be compared."""
+    """Fail (1) if a contender dropped by more than allowed; 2 if the results can't be compared."""
     from bakeoff.core.files import write_atomic
     from bakeoff.report.console import console
     from bakeoff.report.gate import as_json, gate_lines
@@ -93,7 +93,7 @@ def gate(
     from bakeoff.results.gate import gate as check
 
     if exact and non_inferiority:
-        raise InputError("--exact and --non-inferiority exclude each other", remedy="give one of them")
+        raise InputError("--exact and --non-inferiority can't be combined", remedy="give one of them")
     check_file(junit, force=True)
     new, old = read_results([result, baseline_path(baseline, result)])
     mode: Mode = "exact" if exact else "non-inferior" if non_inferiority else "drop"
@@ -110,10 +110,10 @@ def gate(
 
 
 def score(
-    qrels: Annotated[Path, typer.Argument(callback=read_pipe, help="TREC qrels, plain or gzipped; - is a pipe.")],
+    qrels: Annotated[Path, typer.Argument(callback=read_pipe, help="TREC qrels, plain or gzipped; - reads stdin.")],
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", callback=read_pipe, help="TREC runs, plain or gzipped; - is a pipe."),
+        typer.Argument(metavar="RUN...", callback=read_pipe, help="TREC runs, plain or gzipped; - reads stdin."),
     ],
     measure: Annotated[
         list[str] | None,
@@ -136,7 +136,7 @@ def score(
     ] = "table",
     seed: Annotated[int, typer.Option(help="Seed of the intervals and tests.")] = 42,
 ) -> None:
-    """Score TREC runs: means with intervals, and which of several are better, or a tie."""
+    """Score TREC runs with intervals, and test which is better."""
     from bakeoff.report import scores
     from bakeoff.report.console import console
     from bakeoff.results.score import SCORE_MEASURES, run_names, task_rel

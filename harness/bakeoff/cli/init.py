@@ -41,7 +41,7 @@ def init(
 ) -> None:
     """Write a commented line-up for your task, or for tables of documents, queries and judgments.
 
-    Asks for what was not given. Judgments may be missing: the line-up then says how to grade.
+    Prompts for missing arguments. Without judgments, the line-up explains how to grade.
     """
     from dataclasses import replace
 
@@ -52,7 +52,7 @@ def init(
 
     check_file(out, force=force)
     if task is not None and (documents or queries or judgments):
-        raise InputError("a task and files are two ways to say the same", remedy=FLAGS)
+        raise InputError("give either a task or files, not both", remedy=FLAGS)
     columns = parse_columns(column, "documents.text=body")
     files = Files(documents, queries, judgments, columns, parse_labels(grade))
     if task is None and documents is None:
@@ -86,7 +86,7 @@ def init(
 
 
 def _ask(what: str) -> str:
-    """Asks at a terminal; a script must say it."""
+    """Prompts at a terminal; in a script, a missing argument is an error."""
     if not sys.stdin.isatty():
-        raise InputError("not given, and there is no terminal to ask", place=what, remedy=FLAGS)
+        raise InputError("not given, and there is no terminal to prompt at", place=what, remedy=FLAGS)
     return str(typer.prompt(what))

@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def console() -> None:
-    """The command as a process of its own, which ends with it."""
+    """Runs the command as the process's only work, then exits."""
     code = 0
     try:
         main()
@@ -99,7 +99,7 @@ def console() -> None:
 
 
 def _place(error: BaseException) -> str:
-    """Our last line in the traceback."""
+    """The last line of our code in the traceback."""
     import traceback
 
     frames = [(frame.f_globals.get("__name__", ""), line) for frame, line in traceback.walk_tb(error.__traceback__)]
@@ -115,7 +115,7 @@ def _verbose_first(arguments: Sequence[str]) -> list[str]:
 
 
 def _leave_interrupted() -> NoReturn:
-    """Says what is kept, and how to resume."""
+    """Prints what was saved and how to resume."""
     with contextlib.suppress(OSError, ValueError):  # whoever read the output may be gone
         sys.stdout.flush()
     message = f"{signals.message()}\n  {shlex.join(['bakeoff', *sys.argv[1:]])}"
@@ -123,7 +123,7 @@ def _leave_interrupted() -> NoReturn:
 
 
 def _fail(text: str, code: int, error: BaseException | None = None) -> None:
-    """Prints the error; the traceback only with --verbose."""
+    """Prints the error, and with --verbose the traceback."""
     if error is not None:
         import logging
 

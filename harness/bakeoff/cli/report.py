@@ -19,10 +19,10 @@ def report(
         Path | None,
         typer.Option(help="Page to write. Default: the result's, or history.html."),
     ] = None,
-    pictures: Annotated[bool, typer.Option(help="Write the charts as PNG and SVG beside the page.")] = True,
+    pictures: Annotated[bool, typer.Option(help="Also write the charts as PNG and SVG.")] = True,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
 ) -> None:
-    """Make a result's page, exports and charts again, or finish a draft; for several results, one page over time."""
+    """Rebuild a result's page, exports and charts, or finish a draft; several results get one history page."""
     from bakeoff.report import PAGE, render
 
     check_file(out, force=True)
@@ -50,7 +50,7 @@ def report(
 
 
 def _finish(draft: Path) -> Path:
-    """The result of a run that was interrupted: what it measured is all that is needed."""
+    """Makes the result of an interrupted run from what it measured."""
     from bakeoff.report.console import Bars
     from bakeoff.results.save import save_draft
 
@@ -60,7 +60,7 @@ def _finish(draft: Path) -> Path:
 def _render_several(folders: list[Path], page: Path, *, pictures: bool) -> list[str]:
     places = collect_entries("SEVERAL_RESULTS").values()
     if not places:
-        raise InputError(f"{len(folders)} results have no common page here", remedy="name one result")
+        raise InputError(f"{len(folders)} results can't share a page here", remedy="name one result")
     return [problem for place in places for problem in load_place(place)(folders, page, pictures=pictures)]
 
 

@@ -58,13 +58,11 @@ if TYPE_CHECKING:
 def run(
     lineup: LineupArgument = None,
     contender: ContendersOption = None,
-    store: Annotated[list[str] | None, typer.Option(help="Only contenders over this store.")] = None,
-    rounds: Annotated[int | None, typer.Option(min=1, max=MOST_ROUNDS, help="How often every query is asked.")] = None,
+    store: Annotated[list[str] | None, typer.Option(help="Keep only contenders in this store.")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, max=MOST_ROUNDS, help="Run every query this many times.")] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", help="An option of the task, as k=5; may be repeated. `bakeoff options KIND` lists them."
-        ),
+        typer.Option("--set", help="Set a task option, such as k=5; repeatable. `bakeoff options KIND` lists them."),
     ] = None,
     out: OutOption = Path("results"),
     offline: Offline = False,
@@ -72,7 +70,7 @@ def run(
     vectors: VectorsOption = None,
     sample_documents: Annotated[
         int | None,
-        typer.Option(min=1, help="Only so many documents: all with a grade, the others drawn by the line-up's seed."),
+        typer.Option(min=1, help="Sample this many documents, including all graded ones."),
     ] = None,
     engine: EngineOption = None,
     address: AddressOption = None,
@@ -86,9 +84,9 @@ def run(
     equivalent_within: EquivalentWithin = None,
     tune_weights: Annotated[
         bool,
-        typer.Option("--tune-weights", help="Fusions: choose weights by cross-validation and report their score."),
+        typer.Option("--tune-weights", help="Tune fusion weights by cross-validation."),
     ] = False,
-    charts: Annotated[bool, typer.Option(help="Draw the charts of the page, which takes a few seconds.")] = True,
+    charts: Annotated[bool, typer.Option(help="Draw the page's charts (takes a few seconds).")] = True,
     as_json: AsJson = False,
 ) -> None:
     """Run a line-up: fill the matrix, write the result, print the verdict."""
@@ -108,9 +106,9 @@ def run(
 
     check_folder(out)
     if offline and time_hosted:
-        raise InputError("--time-hosted asks hosted models, --offline asks none", remedy="leave one of them out")
+        raise InputError("--time-hosted calls hosted models, --offline forbids it", remedy="leave one of them out")
     if lineup is None and not OWN_LINEUP.is_file():
-        notice(f"no {OWN_LINEUP} here: the built-in line-up is run (`bakeoff init TASK` writes one for an own task)")
+        notice(f"no {OWN_LINEUP} here; running the built-in line-up (`bakeoff init TASK` writes one for your task)")
     path = lineup_path(lineup)
     chosen = read_lineup(path).with_baseline(baseline).narrow(contender or (), store or ())
     options = task_options(chosen.task, chosen.folder, parse_settings(set_, "k=5"), Path.cwd())
@@ -171,7 +169,7 @@ def run(
 
 @contextlib.contextmanager
 def _keeping(drafts: Drafts) -> Iterator[None]:
-    """Says where the draft is that a fault or an interruption leaves behind; one without answers goes."""
+    """Prints where a failed or interrupted run left its draft; deletes a draft without answers."""
     try:
         yield
     finally:
@@ -179,8 +177,8 @@ def _keeping(drafts: Drafts) -> Iterator[None]:
             if is_draft(draft.folder):
                 if draft.has_rows:
                     where = os.path.relpath(draft.folder)
-                    remedy = f"  remedy: bakeoff report {shlex.quote(where)}, which asks nobody"
-                    say(f"what was measured is kept in {where}\n{remedy}, or the same command again", err=True)
+                    remedy = f"  remedy: bakeoff report {shlex.quote(where)} (sends no request)"
+                    say(f"the measurements are saved in {where}\n{remedy}, or the same command again", err=True)
                     draft.close()
                 else:
                     draft.remove()
@@ -188,7 +186,7 @@ def _keeping(drafts: Drafts) -> Iterator[None]:
 
 
 def _fail_without_rows(outcome: Outcome) -> NoReturn:
-    """There is nothing to write and no verdict; each row's reason is all there is to say."""
+    """Fails with each row's reason, since there is no verdict."""
     from bakeoff.report.brief_notes import needs_sentence
     from bakeoff.report.words import failure_words
 
@@ -200,7 +198,7 @@ def _fail_without_rows(outcome: Outcome) -> NoReturn:
 
 
 def _show_and_render(folder: Path, *, charts: bool, quiet: bool) -> bool:
-    """Whether all was rendered. The figures are safe by now: what goes wrong is said, and can be made again."""
+    """Prints and renders the result; False if a renderer failed. The figures are already saved."""
     from bakeoff.report import render
     from bakeoff.report.charts import MISSING
 
@@ -219,7 +217,7 @@ def _show_and_render(folder: Path, *, charts: bool, quiet: bool) -> bool:
     for problem in problems:
         say(problem, err=True)
     if set(problems) - {MISSING}:
-        say(f"error: the figures are complete, the report is not\n  remedy: bakeoff report {folder}", err=True)
+        say(f"error: the figures are saved, but the report is incomplete\n  remedy: bakeoff report {folder}", err=True)
         return False
     return True
 
@@ -264,30 +262,30 @@ def _print_plan(lineup: Lineup, settings: Settings) -> None:
     console().print(table)
     listed = {label for _, planned in plans for label in planned.rows}
     if absent := [contender.label for contender in lineup.contenders if contender.label not in listed]:
-        say(f"rows that embed nothing are not listed: {', '.join(absent)}")
+        say(f"not listed, because they embed nothing: {', '.join(absent)}")
     warned = [(planned.rows, warning) for _, planned in plans for warning in planned.warnings]
     for warning in dict.fromkeys(f"warning: {', '.join(rows)}: {words(fact)}" for rows, fact in warned):
         say(warning)
     where = f" for {len(names)} tasks" if names else ""
     total = sum(planned.usd or 0 for _, planned in plans if not planned.failure)
     lacking = sum(planned.usd or 0 for _, planned in plans if planned.failure)
-    more = f", and ${lacking:.6f} more if the rows that lack something ran, too" if lacking else ""
+    more = f", and ${lacking:.6f} more if the rows with missing requirements ran" if lacking else ""
     unpriced = [label for _, planned in plans if planned.usd is None and not planned.failure for label in planned.rows]
     unknown = f", besides what {', '.join(unpriced)} would cost: no price is known" if unpriced else ""
-    say(f"in total{where} about ${total:.6f}{unknown}{more}; no service was asked")
+    say(f"in total{where} about ${total:.6f}{unknown}{more}; no request was sent")
     if unpriced and settings.max_cost is not None:
         say("with --max-cost these rows would not run: give price = … in their options")
 
 
 def _minutes(estimate: float | None) -> str:
-    """A guess, and marked as one."""
+    """Estimated minutes, marked as an estimate."""
     if estimate is None:
         return "–"
     return "0" if estimate == 0 else "<0.1" if estimate < 0.1 else f"~{estimate:.1f}"
 
 
 def _links(folder: Path, *, made_now: bool) -> Links:
-    """The commands that lead on from a result: one that was just made is `latest`, where that names it."""
+    """The next commands for a result, which they call `latest` if it is the newest."""
     from bakeoff.report.first_screen import Links
 
     is_latest = made_now and folder.resolve().parent == Path("results").resolve()
@@ -296,13 +294,13 @@ def _links(folder: Path, *, made_now: bool) -> Links:
 
 
 def _combine_tasks(folders: list[Path], out: Path, *, quiet: bool) -> dict[str, Any]:
-    """What extensions find over all tasks of a run."""
+    """Runs the extensions' analyses over all tasks of a run."""
     places = collect_entries("SEVERAL_TASKS").values()
     return {name: found for place in places for name, found in load_place(place)(folders, out, quiet=quiet).items()}
 
 
 def _collect_facts(folder: Path, *, equivalent_within: float | None = None, baseline: str = "") -> dict[str, Any]:
-    """The facts, with the folder that holds them and their format: for scripts. `text` may change."""
+    """The facts for scripts, with their folder and format number. `text` may change."""
     import msgspec
 
     from bakeoff.report import PAGE
@@ -322,19 +320,21 @@ def _print_json(content: dict[str, Any]) -> None:
 
 def show(
     result: ResultArgument,
-    p50: Annotated[float | None, typer.Option(min=0, help="Limit: median milliseconds from query to results.")] = None,
-    p95: Annotated[float | None, typer.Option(min=0, help="Limit: milliseconds of 95% of the queries.")] = None,
-    cost: Annotated[float | None, typer.Option(min=0, help="Limit: dollars for a million documents.")] = None,
-    query_cost: Annotated[float | None, typer.Option(min=0, help="Limit: dollars for a thousand queries.")] = None,
-    index: Annotated[float | None, typer.Option(min=0, help="Limit: megabytes of the index.")] = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Limit: no network.")] = False,
+    p50: Annotated[float | None, typer.Option(min=0, help="Limit the median latency per query, in ms.")] = None,
+    p95: Annotated[float | None, typer.Option(min=0, help="Limit the p95 latency per query, in ms.")] = None,
+    cost: Annotated[float | None, typer.Option(min=0, help="Limit the price of a million documents, in $.")] = None,
+    query_cost: Annotated[
+        float | None, typer.Option(min=0, help="Limit the price of a thousand queries, in $.")
+    ] = None,
+    index: Annotated[float | None, typer.Option(min=0, help="Limit the index size, in MB.")] = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Keep only rows that run offline.")] = False,
     baseline: Baseline = "",
     equivalent_within: EquivalentWithin = None,
-    full: Annotated[bool, typer.Option("--full", help="All figures, however many lines they take.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Print all figures.")] = False,
     wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print the verdict of a result on one screen; limits add the choice within them."""
+    """Print a result's verdict on one screen; with limits, also the best row within them."""
     if as_json:
         _print_json(_collect_facts(result, equivalent_within=equivalent_within, baseline=baseline))
         return
@@ -363,7 +363,7 @@ def _print_result(
     equivalent_within: float | None = None,
     baseline: str = "",
 ) -> None:
-    """What `run` and `show` print alike: the first screen of a stored result, or all of it."""
+    """Prints a stored result's first screen, or all of it, for `run` and `show`."""
     from bakeoff.report.console import console
     from bakeoff.report.first_screen import FirstScreen
     from bakeoff.report.terminal import terminal

@@ -1,4 +1,4 @@
-"""Arguments and options shared by commands, parsing of key=value, and the end of checks."""
+"""Arguments and options shared by commands, key=value parsing, and exit codes of checks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ContendersOption = Annotated[
 OutOption = Annotated[Path, typer.Option(help="Folder for the result.")]
 EquivalentWithin = Annotated[
     float | None,
-    typer.Option("--equivalent-within", min=0, help="Test equivalence with the best in this margin, e.g. 0.02."),
+    typer.Option("--equivalent-within", min=0, help="Test equivalence with the best within this margin."),
 ]
 Baseline = Annotated[
     str, typer.Option("--baseline", metavar="CONTENDER", help="Compare every row with this one, the incumbent.")
@@ -82,7 +82,7 @@ def read_pipe(given: Path | list[Path]) -> Path | list[Path]:
 
 
 def _spool_stdin() -> Path:
-    """A file that the process removes at its end, with the ending that its content suggests."""
+    """Copies stdin to a temporary file whose suffix fits its content; removed at exit."""
     import atexit
     import shutil
     from contextlib import ExitStack
@@ -100,19 +100,19 @@ def _spool_stdin() -> Path:
 
 
 def _ending_of(line: bytes) -> str:
-    """Of a file that begins with this line."""
+    """Guesses the suffix of a file from its first line."""
     if line.startswith(b"PAR1"):
         return ".parquet"
     if line.lstrip()[:1] in (b"{", b"["):
         try:
             return ".jsonl" if isinstance(json.loads(line), dict) else ".json"
-        except ValueError:  # it goes on in the next line
+        except ValueError:  # continues on the next line
             return ".json"
     return ".tsv" if b"\t" in line else ".csv" if b"," in line else ".txt"
 
 
 def _existing(given: Path) -> Path:
-    """The path given, or what `latest` means."""
+    """The given path, with `latest` resolved."""
     from bakeoff_providers.registry import closest_path
 
     from bakeoff.results.schema import newest
@@ -236,7 +236,7 @@ def parse_labels(texts: Sequence[str] | None) -> dict[str, int]:
 
 
 def parse_day(text: str | None, option: str) -> datetime.date | None:
-    """An option's day."""
+    """Parses an option's date."""
     try:
         return datetime.date.fromisoformat(text) if text else None
     except ValueError:
@@ -291,12 +291,12 @@ def say(text: str, *, err: bool = False) -> None:
 
 
 def say_commands(text: str) -> None:
-    """Prints commands to copy and paste without line breaks, which would run half of one."""
+    """Prints commands unwrapped, so that they can be copied and pasted."""
     echo(text)
 
 
 def grading_command(task: Path | str, lineup: Path) -> str:
-    """The command that grades a task by the pairs that a line-up's contenders find first."""
+    """The command that grades the top results of a line-up's contenders."""
     return f"bakeoff grade {task} --lineup {lineup}"
 
 
@@ -323,7 +323,7 @@ def check_file(out: Path | None, *, force: bool) -> None:
     if out is None:
         return
     if out.is_file() and not force:
-        raise InputError("exists already", file=out, remedy="--force writes over it, --out names another")
+        raise InputError("exists already", file=out, remedy="--force overwrites it, --out sets another path")
     if out.is_dir():
         raise InputError("is a folder", file=out, remedy="name a file, such as " + str(out / "name"))
     check_folder(out.parent)

@@ -1,6 +1,6 @@
-"""Ctrl-C and SIGTERM end a command: nothing more is asked, what arrived is kept, two seconds at most.
+"""Ctrl-C and SIGTERM end a command within two seconds: no new requests, and everything received is saved.
 
-Ctrl-C also waits for answers that are bought, a few seconds longer; a second one ends at once.
+Ctrl-C waits a few seconds longer for paid responses; a second Ctrl-C exits at once.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import NoReturn
 from bakeoff_providers import stopping
 
 GRACE = 1.0  # seconds to close files, stop servers and remove folders
-PATIENCE = 5.0  # seconds that Ctrl-C waits for answers that are bought
+PATIENCE = 5.0  # seconds that Ctrl-C waits for paid responses
 LAST = 0.5  # further seconds to remove folders
-MESSAGE = "interrupted: vectors, answers and grades that arrived are kept; the same command goes on from there"
-LEFTOVER = 2.0  # seconds for threads that libraries left behind, once all is printed
+MESSAGE = "interrupted: vectors, answers and grades so far are saved; the same command resumes from there"
+LEFTOVER = 2.0  # seconds for leftover library threads after the last output
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 received: list[int] = []
@@ -44,7 +44,7 @@ def install() -> None:
 
 @contextlib.contextmanager
 def allow_interrupt() -> Iterator[None]:
-    """For commands that Ctrl-C ends normally: raises KeyboardInterrupt, which counts as no interruption."""
+    """For commands that Ctrl-C ends normally: raises KeyboardInterrupt instead."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -69,7 +69,7 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
 
 
 def _watch(reader: socket.socket, writer: socket.socket) -> None:
-    """A thread sees the signal even while the main one is in native code."""
+    """Runs in a thread, which sees the signal even while the main thread is in native code."""
     while True:
         number = reader.recv(1)
         if not number:
@@ -78,11 +78,11 @@ def _watch(reader: socket.socket, writer: socket.socket) -> None:
         if number[0] in SIGNALS:
             break
     stopping.stop(_patience(number[0]))
-    import psutil  # noqa: F401 - now, while the ordinary way out is taken: it would be late after the grace
+    import psutil  # noqa: F401 - imported now, because it would be too late after the grace period
 
     limit = time.monotonic() + _patience(number[0])
     if (bought := stopping.in_flight()) and _patience(number[0]):
-        waits = f"waiting for {bought} answers that are paid for, at most {PATIENCE:g} s; Ctrl-C again ends at once\n"
+        waits = f"waiting for {bought} paid responses, at most {PATIENCE:g} s; press Ctrl-C again to exit now\n"
         with contextlib.suppress(OSError):
             os.write(2, waits.encode())
     reader.settimeout(0.05)
@@ -94,7 +94,7 @@ def _watch(reader: socket.socket, writer: socket.socket) -> None:
             if reader.recv(1):  # a second signal
                 stopping.hurry()
                 break
-            threading.Event().wait(GRACE)  # nobody sends any more
+            threading.Event().wait(GRACE)  # nothing is being sent any more
     leave(128 + number[0], message())
 
 
@@ -113,7 +113,7 @@ def message() -> str:
 
 
 def leave_threads(code: int) -> None:
-    """Sees to it that the process ends: a thread that a library left behind may keep it alive for good."""
+    """Ends the process even if a library left a thread running."""
     others = [one for one in threading.enumerate() if not one.daemon and one is not threading.main_thread()]
     if others:
         threading.Thread(target=_leave_late, args=(code,), daemon=True, name="bakeoff-end").start()
@@ -128,7 +128,7 @@ def _leave_late(code: int) -> None:
 
 
 def leave(code: int, message: str) -> NoReturn:
-    """Ends the process, its children and its folders, without Python's own exit, which waits for threads.
+    """Ends the process and its children and removes its folders, without Python's exit, which waits for threads.
 
     After a normal exit, everything is closed already; otherwise the grace period is over.
     """

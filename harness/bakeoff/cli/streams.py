@@ -15,9 +15,9 @@ from bakeoff.core.printable import printable
 
 
 def ready() -> None:
-    """Replaces closed streams by devnull. Output is UTF-8 unless PYTHONIOENCODING is set.
+    """Replaces closed streams with devnull. Output is UTF-8 unless PYTHONIOENCODING is set.
 
-    Characters missing from the encoding become `?`, so that no output is lost over a dash.
+    Characters missing from the encoding become `?`, so that a dash never loses the output.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)

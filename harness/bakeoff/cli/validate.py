@@ -64,7 +64,7 @@ def validate(
 
 
 class _Checked(NamedTuple):
-    """One task of a line-up, and the findings for each row."""
+    """One task of a line-up, with the findings for each row."""
 
     lineup: Lineup
     kind: TaskKind
@@ -73,7 +73,7 @@ class _Checked(NamedTuple):
 
 
 def _check(lineup: Lineup, place: int, path: Path) -> _Checked:
-    """Checks one task of a line-up with its rows. Errors in a task without a file name its place in the line-up."""
+    """Checks one task of a line-up and its rows. Errors in a task without a file point to the line-up."""
     from bakeoff.running.scoring import check_dates
     from bakeoff.running.validation import check_rows, check_task
     from bakeoff.tasks.kinds import load_kind
@@ -101,7 +101,7 @@ def _lineup(target: str | None) -> tuple[Path, Lineup]:
 
     path = lineup_path(None) if target is None else Path(target)
     named = built_in_lineups().get(target or "", default_lineup())
-    if named != default_lineup():  # as in `run`, a line-up precedes a task of its name
+    if named != default_lineup():  # as in `run`, a line-up wins over a task of the same name
         path = lineup_path(path)
         return path, read_lineup(path)
     if target is not None and target.endswith(".toml"):

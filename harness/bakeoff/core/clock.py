@@ -21,7 +21,7 @@ SCATTER, FEWEST_SCATTERED = 5, 20  # noisy: p95 above 5 × p50, given at least 2
 
 
 class TimeLimits(NamedTuple):
-    """Seconds that one answer may take, and one call or index on the way to it."""
+    """Time limits in seconds: for an answer, a call and an index."""
 
     query: float = 60.0
     build: float = 14_400.0
@@ -36,7 +36,7 @@ _limit: ContextVar[float | None] = ContextVar("limit", default=None)
 
 
 def now() -> int:
-    """The only clock used for timing, in nanoseconds: it stands still on the way to another process and back."""
+    """The only clock used for timing, in nanoseconds. It excludes the time to reach a child process and back."""
     return time.perf_counter_ns() - _detours.nanoseconds
 
 
@@ -47,7 +47,7 @@ def leave_out(nanoseconds: int) -> None:
 
 @contextmanager
 def limit_calls(seconds: float) -> Iterator[None]:
-    """While it lasts, a call that can be ended is ended after so many seconds. Other threads have no limit."""
+    """Ends interruptible calls of this thread after this many seconds, within the block."""
     token = _limit.set(seconds)
     try:
         yield

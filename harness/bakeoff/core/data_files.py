@@ -98,7 +98,7 @@ class _EntryReader:
                 if question := _resembling(key, shape):
                     raise InputError(
                         f"there is no key {key!r}", file=self.path, place="" if place == "$" else place,
-                        remedy=f"{question} If it is a key of your own, put it into {_METADATA}",
+                        remedy=f"{question} Put custom keys into {_METADATA}",
                     )  # fmt: skip
                 self.unknown[entries, f"{inside}{key}"] += 1
                 taken[key] = content.pop(key)

@@ -1,4 +1,4 @@
-"""Vega in a process of its own, because V8 kills its process when memory runs out."""
+"""Vega in its own process, because V8 kills its process when memory runs out."""
 
 from __future__ import annotations
 

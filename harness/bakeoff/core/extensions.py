@@ -6,7 +6,7 @@ Every package in `bakeoff/extensions/` lists what it adds in its own `__init__`:
 - by name `SYSTEMS`, `STORES`, `EXISTING`, `RETRIEVERS`, `RERANKERS`, `FORMATS`, `KINDS`, `MEASURES` and `ENGINES`;
 - `WORDS` for its facts;
 - `API` and `PLUGIN_API`, names of `bakeoff` and of `bakeoff.plugins`;
-- `REGISTRIES` of its own, for `bakeoff options`;
+- `REGISTRIES` for `bakeoff options`;
 - `ISOLATION`, what creates adapters in their own processes;
 - `BEFORE_REMOVAL`, what to call with a scratch folder before it is removed;
 - `TASK_HEALTH`, what `validate` calls with a task, and `AFTER_INIT`, what `init` calls with a new line-up;

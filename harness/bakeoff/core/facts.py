@@ -1,6 +1,6 @@
-"""Facts that belong to figures, without words: ids with arguments, errors by their parts, tables of values.
+"""Facts about figures, without prose: ids with arguments, errors by their parts, tables of values.
 
-`report/words.py` and `report/sections.py` say them. An extension has the words of its own facts (`core/extensions.py`).
+`report/words.py` and `report/sections.py` turn them into text. Extensions define text for their own facts.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def fact(id_: str, /, **arguments: Argument) -> Fact:
 
 
 def quote(text: str) -> Fact:
-    """Words that are not ours: of a library, of a user's file, or of a result that held sentences."""
+    """Text from elsewhere: from a library, a user's file, or an older result."""
     return fact("quote", text=text)
 
 
@@ -93,7 +93,7 @@ TableCell = str | int | float | Sequence[float] | Fact | None  # None: unknown
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
-    """A table beside the matrix."""
+    """A table in addition to the matrix."""
 
     title: Fact
     head: Sequence[TableColumn] = ()

@@ -1,6 +1,6 @@
 """Reading user files and writing results. Errors name the place; writes are atomic.
 
-Files that nobody keeps go to the system's temporary folder, which TMPDIR sets.
+Temporary files go to the system's temporary folder (TMPDIR).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def file_exists(path: Path) -> bool:
-    """As `path.exists()`; a name that no file can have, such as one that is too long, is the user's error."""
+    """Like `path.exists()`, but an impossible name, such as one that is too long, is an InputError."""
     try:
         return path.exists()
     except OSError as error:
@@ -124,7 +124,7 @@ def check_regular(path: Path) -> None:
     """Refuses a FIFO or a device, which may never end, unless it is this process's own pipe."""
     kind, on_purpose = path.stat().st_mode, str(path).startswith(("/dev/fd/", "/dev/stdin", "/proc/self/fd/"))
     if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind) and not on_purpose:
-        raise InputError("is no regular file", file=path, remedy="name a file; a pipe is - or /dev/stdin")
+        raise InputError("is not a regular file", file=path, remedy="name a file; a pipe is - or /dev/stdin")
 
 
 class _ProgressFile(io.FileIO):

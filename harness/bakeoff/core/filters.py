@@ -30,7 +30,7 @@ class Condition:
     values: tuple[Scalar, ...]
 
     def tokens(self) -> list[str]:
-        """Tokens of which a document must have one."""
+        """Tokens, at least one of which a document must have."""
         return [token(self.field, value) for value in self.values]
 
 
@@ -45,9 +45,9 @@ def parse_where(cell: Any) -> dict[str, Any]:
         try:
             cell = json.loads(cell) if cell.strip() else {}
         except (RecursionError, ValueError):
-            raise InputError(f"{cell[:60]!r} is no filter", remedy=f"write it as {_EXAMPLE}") from None
+            raise InputError(f"{cell[:60]!r} is not a filter", remedy=f"write it as {_EXAMPLE}") from None
     if cell is not None and not isinstance(cell, Mapping):
-        raise InputError(f"{cell!r} is no filter", remedy=f"write it as {_EXAMPLE}")
+        raise InputError(f"{cell!r} is not a filter", remedy=f"write it as {_EXAMPLE}")
     where = {str(field): wanted for field, wanted in (cell or {}).items() if wanted is not None}
     conditions(where)
     return where

@@ -1,4 +1,4 @@
-"""Sequences whose items are read when they are asked for."""
+"""Sequences whose items are read on access."""
 
 from __future__ import annotations
 

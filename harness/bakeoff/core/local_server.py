@@ -48,7 +48,7 @@ class LocalServer(ThreadingHTTPServer):
             self._places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Silent: a client that disconnects is no error, and the terminal belongs to the user."""
+        """Prints nothing, since a client that disconnects is not an error."""
 
 
 class LocalHandler(BaseHTTPRequestHandler):

@@ -57,7 +57,7 @@ def lineup_file(given: Path) -> Path:
     if given.name not in lineup_names():
         raise InputError(
             f"no such file, and no built-in line-up {given.name!r}",
-            remedy=f"{nearest(given.name, lineup_names())} A path to an own line-up works too.",
+            remedy=f"{nearest(given.name, lineup_names())} A path to your own line-up works too.",
         )
     return built_in_lineups()[given.name]
 
@@ -80,7 +80,7 @@ def task_file(name: str, base: Path = Path()) -> Path:
     question = closest(name, [*own, *known])
     raise InputError(
         f"unknown task {name!r}: no such folder or file is here, and the built-in ones are {', '.join(known)}",
-        remedy=f"{question} The path of an own task's folder, or its task.toml, works too.".lstrip(),
+        remedy=f"{question} The path of your own task folder or task.toml works too.".lstrip(),
     )
 
 

@@ -28,7 +28,7 @@ _notice: ContextVar[Callable[[Fact], None]] = ContextVar("notice", default=lambd
 
 @contextmanager
 def showing(progress: Progress, notice: Callable[[Fact], None] | None = None) -> Iterator[None]:
-    """While it lasts, whatever calls `steps` or `tell` below is shown here; threads and other processes stay silent."""
+    """Shows `steps` and `tell` calls within the block; threads and other processes stay silent."""
     token = _current.set(progress)
     notices = _notice.set(notice or _notice.get())
     try:
@@ -39,7 +39,7 @@ def showing(progress: Progress, notice: Callable[[Fact], None] | None = None) ->
 
 
 def tell(fact: Fact) -> None:
-    """For work far below the command: something that the person who waits must know now."""
+    """Shows a message to the user at once, from deep inside the work."""
     _notice.get()(fact)
 
 

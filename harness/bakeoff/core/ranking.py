@@ -81,7 +81,7 @@ class Run(Mapping[str, Ranking]):
 
     @abstractmethod
     def places_of(self, rows: Numbers, wanted: Wanted, depth: int | None) -> Numbers:
-        """From 0, the places of the wanted documents in these rankings; outside of the ranking if it lacks them.
+        """Places (from 0) of the wanted documents in these rankings; past the end if a ranking lacks them.
 
         Row −1 is an empty ranking. Places from `depth` on may be wrong, but are not below it.
         """
@@ -117,7 +117,7 @@ class RankedRun(Run):
         self.matched.append(-1 if ranking.matched is None else ranking.matched)
 
     def places_of(self, rows: Numbers, wanted: Wanted, depth: int | None) -> Numbers:
-        """By the lines of every code, which are written anew for each ranking."""
+        """Uses a table of lines by code, which is rewritten for each ranking."""
         codes = np.fromiter(map(self._codes.get, chain.from_iterable(wanted), repeat(-1)), np.int64)
         lines = np.full(len(self._codes) + 1, -1)  # by code; the last is for unknown ids
         places, documents, first = np.empty_like(codes), np.asarray(self.documents), 0
@@ -138,7 +138,7 @@ class RankedRun(Run):
 
 
 def run_of(rankings: Mapping[str, Ranking], queries: Iterable[str]) -> Run:
-    """The rankings of these queries, where there are any. A run stays as it is."""
+    """The rankings of these queries, if any. A run is returned unchanged."""
     if isinstance(rankings, Run):
         return rankings
     run = RankedRun()

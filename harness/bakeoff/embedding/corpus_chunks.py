@@ -1,4 +1,4 @@
-"""The chunks of a corpus: stored if the documents are in memory, otherwise made again when needed."""
+"""The chunks of a corpus: stored if the documents are in memory, otherwise rebuilt when needed."""
 
 from __future__ import annotations
 

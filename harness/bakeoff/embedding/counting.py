@@ -37,7 +37,7 @@ class CountedSpace(Space):
         self._counted += len(keys)
 
     def take(self, places: Places) -> Vectors:
-        """Placeholders that nobody reads."""
+        """Placeholders that are never read."""
         return np.ones((len(places), 1), dtype=np.float32)
 
     def tokens_of(self, places: Places) -> Tokens:
@@ -86,7 +86,7 @@ class CountingCalls(Calls):
     def obtain(
         self, service: Service[V], keep: Keep[V] | None, requests: Sequence[Request], account: Account
     ) -> Iterator[tuple[int, Got[V] | None]]:
-        """Each request once, as if answered."""
+        """Counts each request once, as if it were answered."""
         for request in requests:
             got = self.send(service, request.texts, account)
             if keep is not None:

@@ -1,4 +1,4 @@
-"""Document vectors that come with a task: used as they are, only other texts are embedded."""
+"""Document vectors that come with a task: used unchanged; only other texts are embedded."""
 
 from __future__ import annotations
 

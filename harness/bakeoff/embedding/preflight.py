@@ -70,7 +70,7 @@ def names_in_answers(service: object) -> list[str]:
 
 
 def service_warnings(service: object) -> list[Fact]:
-    """Warnings about what a service sent beside its data: another model's name, an error."""
+    """Warnings about extra response data: another model's name, or an error."""
     if not isinstance(service, Connection):
         return []
     others = [name for name in sorted(service.answered_as) if not _is_same_model(service.model, name)]
@@ -79,7 +79,7 @@ def service_warnings(service: object) -> list[Fact]:
 
 
 def _is_same_model(asked: str, answered: str) -> bool:
-    """Servers may add a tag or a date, or leave out whose model it is."""
+    """Whether two names mean the same model. Servers may add a tag or date, or omit the owner."""
     asked, answered = (name.lower().rpartition("/")[2].removesuffix(":latest") for name in (asked, answered))
     return answered.startswith(asked) and _VERSION.fullmatch(answered[len(asked) :]) is not None
 

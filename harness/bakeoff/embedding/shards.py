@@ -1,4 +1,4 @@
-"""A vector shard: float32 rows in one mappable file, and a manifest beside it.
+"""A vector shard: float32 rows in one mappable file, and a manifest next to it.
 
 `NAME.f32` holds only rows. `NAME.manifest` starts with the identity and the dimension, then has one record per batch:
 keys, tokens, and the checksum of the batch's rows. Rows are written first and count once their record is written. A
@@ -65,7 +65,7 @@ def checksum(data: bytes | memoryview) -> int:
 
 
 class ShardWriter:
-    """Appends batches to its own shard, locked until it is closed, so that nobody deletes it meanwhile."""
+    """Appends batches to its own shard, locked until it is closed, so that it can't be deleted meanwhile."""
 
     def __init__(self, folder: Path, identity: Identity, dimensions: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -133,7 +133,7 @@ class Shard:
         return self._read_to < self._length
 
     def mark(self) -> tuple[Description | None, int]:
-        """Its description, and how far it was read."""
+        """Its description and read position."""
         return self.description, self._read_to
 
     def has_grown(self) -> bool:
@@ -205,7 +205,7 @@ class Shard:
             view, offset = view[done:], offset + done
 
     def rows(self, numbers: npt.NDArray[np.int64]) -> Vectors:
-        """Single rows, through the map."""
+        """Single rows from the memory map."""
         mapped = self._mapped
         if mapped is None or len(mapped) <= int(numbers.max()):
             flat = np.memmap(self.stem.with_name(self.stem.name + ROWS), dtype="<f4", mode="r")

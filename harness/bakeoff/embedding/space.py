@@ -49,7 +49,7 @@ class Space:
         dimensions: int | None = None,
         remedy: str = REMEDY,
     ) -> None:
-        """`complete` are further folders of this space that nobody writes any more: read-only.
+        """`complete` are further folders of this space, read-only.
 
         `shared=False`: exclusive access, for rewriting. `known` shards are not read again; `dimensions` are then those
         of their vectors, if the identity has none. `remedy` is for a full disk.
@@ -117,7 +117,7 @@ class Space:
         return ShardRows(self._shards, self.dimensions or 0)
 
     def tokens_of(self, places: Places) -> Tokens:
-        """The tokens paid for each."""
+        """The number of tokens paid for each vector."""
         numbers, rows = places >> ROW_BITS, places & ((1 << ROW_BITS) - 1)
         tokens = np.empty(len(places), dtype="<f4")
         order = np.argsort(numbers, kind="stable")
@@ -255,7 +255,7 @@ class Space:
         return [stem.with_name(stem.name + ROWS), stem.with_name(stem.name + MANIFEST), self.folder / IDENTITY]
 
     def _hold(self) -> None:
-        """Holds the folder before reading it, so that nobody deletes what was seen."""
+        """Holds the folder before reading it, so that its files can't be deleted."""
         if self._in_use is not None:
             self._in_use.hold()
 

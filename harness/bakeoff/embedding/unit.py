@@ -52,7 +52,7 @@ class NotingUnit:
         return unit(raw, self.model, norms)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """In another process nothing is recorded."""
+        """Pickles without the record: other processes record nothing."""
         return _noting_nothing, (self.model,)
 
 

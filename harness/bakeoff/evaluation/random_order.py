@@ -55,7 +55,7 @@ class RandomOrder:
     def draws(self, marked: int, places: int, without: int = 0) -> Iterator[Values]:
         """For 0, 1, … places, the distribution of the number of marked documents in them.
 
-        `without` documents are elsewhere, such as the one whose place is considered.
+        `without` documents are excluded, such as the one whose place is considered.
         """
         left = self.documents - without
         chances = np.zeros(marked + 1)
@@ -90,7 +90,7 @@ def per_pair(first: Values, second: Values, value: Callable[[int, int], float]) 
 
 
 def per_count(relevant: Values, value: Callable[[float], float]) -> Values:
-    """Computes a value once per distinct number of relevant documents: few, while queries are many."""
+    """Computes a value once per distinct number of relevant documents: there are few counts but many queries."""
     counts, back = np.unique(relevant, return_inverse=True)
     return np.array([value(float(count)) for count in counts], dtype=np.float64)[back]
 

@@ -60,9 +60,9 @@ def join_each(
 
 @dataclass(frozen=True, slots=True)
 class JudgedPlaces:
-    """Where each judged document is in the rankings. Other grades of the same documents need no other join.
+    """Where each judged document is in the rankings. Regrading the same documents needs no new join.
 
-    Of the judged documents, end to end, those at `kept` are in a ranking: in these rows, at these places.
+    The judged documents are concatenated. Those at `kept` are in a ranking, at these rows and places.
     """
 
     counts: NDArray[np.int64]
@@ -74,7 +74,7 @@ class JudgedPlaces:
     depth: int | None
 
     def grade(self, grades: NDArray[np.integer[Any]]) -> RankedGrades:
-        """The rankings by the grades of all judged documents, end to end."""
+        """Grades the rankings. `grades` are those of all judged documents, concatenated."""
         width = int(self.returned.max(initial=0))
         ranked = np.where(np.arange(width) < self.returned[:, None], np.int32(UNJUDGED), np.int32(NO_DOCUMENT))
         ranked[self.rows, self.places] = grades[self.kept]

@@ -38,7 +38,7 @@ class Validity:
 
     @classmethod
     def of(cls, task: Task) -> Validity:
-        """From the documents' metadata."""
+        """Reads the validity periods from the documents' metadata."""
         periods = {
             document.id: period
             for block in document_blocks(task.documents)
@@ -52,7 +52,7 @@ class Validity:
         return bool(query.as_of) and not self.periods.get(document, Period()).has(query.as_of)
 
     def in_rankings(self, rankings: Mapping[str, Ranking]) -> StalePlaces:
-        """By the places of a contender's rankings."""
+        """The stale places of a contender's rankings."""
         nothing = Ranking((), ())
         return self._places(
             [
@@ -62,7 +62,7 @@ class Validity:
         )
 
     def in_perfect_rankings(self, judgments: Judgments, depth: int) -> StalePlaces:
-        """The best grade first, valid documents before stale ones of the same grade. Ungraded documents count as 0."""
+        """The stale places of a perfect ranking: best grade first, valid before stale. Ungraded counts as 0."""
         rows = []
         for query in self.queries:
             grades = {name: grade for name, grade in judgments.get(query.id, {}).items() if grade > 0}
@@ -74,7 +74,7 @@ class Validity:
         return self._places(rows)
 
     def shares(self) -> Values:
-        """Per query, the out-of-date share of what it can find; NaN if it is not time-bound."""
+        """Per query, the out-of-date share of the documents it can find; NaN if it is not time-bound."""
         return np.array(
             [
                 self._stale_count(query) / max(self._candidates(query), 1) if query.as_of else np.nan

@@ -80,7 +80,7 @@ def _fill(text: str, path: Path) -> str:
         raise InputError(
             f"{secret} is the name of a secret, and results hold this text",
             place=place,
-            remedy="options may name it; a provider takes its key from the environment by itself (key_env)",
+            remedy="options may name it; a provider reads its key from the environment (key_env)",
         )
     if reason := missing_variables(text):
         raise InputError(reason, place=place, remedy="set it, or write the text itself")
@@ -104,7 +104,7 @@ Row = TypeVar("Row", bound=System)
 
 
 def match_labels(wanted: Sequence[str], names: Mapping[str, set[str]]) -> list[str]:
-    """Labels of contenders with any of these names, as for `--contender`; all where none is given."""
+    """Labels of contenders with any of these names, as for `--contender`; all if none is given."""
     for name in wanted:
         if not any(name in known for known in names.values()):
             every = sorted(set[str]().union(*names.values()))
@@ -142,7 +142,7 @@ def with_unique_labels(contenders: Sequence[Row]) -> list[Row]:
 
 
 def short_names(contenders: Sequence[System]) -> dict[str, str]:
-    """By label: the name without the store where only one contender has it, else the label."""
+    """Maps each label to its name without the store if that is unique, else to itself."""
     names = [safe_label(contender.name or contender.label) for contender in contenders]
     return {
         contender.label: name if names.count(name) == 1 else contender.label

@@ -46,7 +46,7 @@ def lineup_of(
 ) -> Lineup:
     """A checked line-up of these values; each key is the label of its row."""
     if not contenders:
-        raise InputError("there is no contender", remedy='for example {"mine": my_embed, "bm25": "bm25"}')
+        raise InputError("there is not a contender", remedy='for example {"mine": my_embed, "bm25": "bm25"}')
     rows = [row for label, value in contenders.items() for row in _rows(str(label), value, store)]
     check_settings(name, depth, rounds, seed)
     rows = with_unique_labels(rows)
@@ -107,7 +107,7 @@ def _live(label: str, value: Any, store: str) -> System:
         return Dense(safe_label(label), label, provider=provider, store=store, live=value)
     if not callable(value):
         raise InputError(
-            f"{type(value).__name__} is no contender",
+            f"{type(value).__name__} is not a contender",
             remedy="give a name, embed(texts), search(text, k), an embeddings object, or a dict of runs",
         )
     try:

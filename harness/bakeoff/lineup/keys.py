@@ -172,7 +172,7 @@ def _check_no_secret_cached(options: Mapping[str, Any]) -> None:
             raise InputError(
                 f"{secret} is the name of a secret, and the cache keeps this option",
                 place=f"options.{option}",
-                remedy="a provider takes its key from the environment by itself (key_env names the variable)",
+                remedy="a provider reads its key from the environment (key_env names the variable)",
             )
 
 
@@ -218,11 +218,11 @@ def _build_row(
 def _check_hybrid(store: StoreEntry) -> None:
     """Refuse stores without hybrid search, and existing indexes, which may hold no texts."""
     if store.reading():
-        raise InputError("an existing index is searched by vectors alone", place="search", remedy="remove it")
+        raise InputError("an existing index is searched only by vectors", place="search", remedy="remove it")
     if not issubclass(STORES.get(store.name), HybridStore):
         able = [name for name, known in STORES.load_all() if issubclass(known, HybridStore)]
         raise InputError(
-            f"{store.name} does no hybrid search of its own",
+            f"{store.name} has no hybrid search",
             place="search",
             remedy=f"use {', '.join(able)}, or fuse this row with one of BM25 in a [[fusion]]",
         )
@@ -270,7 +270,7 @@ def _check_existing(store: StoreEntry, entry: ContenderEntry) -> None:
     EXISTING.get(store.name)
     if not store.existing:
         raise InputError(
-            f"{next(iter(store.reading()))} says how to read an index, but none is named",
+            f"{next(iter(store.reading()))} configures an existing index, but none is named",
             place="store",
             remedy='existing = "./chroma_db"',
         )
@@ -426,7 +426,7 @@ def _by_pattern(pattern: str, entry: ContenderEntry) -> dict[str, str]:
 
 def _by_seed(files: Mapping[str, str], entry: ContenderEntry) -> dict[str, str]:
     if entry.seeds:
-        raise InputError("the answers name their seeds already", place="seeds", remedy="remove them")
+        raise InputError("the answers already have seeds", place="seeds", remedy="remove them")
     for seed in files:
         if not seed.removeprefix("-").isdecimal() or str(int(seed)) != seed:
             raise InputError(f"{seed!r} is not a seed", place="answers", remedy='answers = { 1 = "model-1.npy" }')
@@ -438,7 +438,7 @@ def _name_answers(pattern: str) -> str:
 
 
 def _answers_entry(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A pattern where one gives exactly these files, otherwise each file with its seed."""
+    """A pattern that matches exactly these files, if there is one; otherwise each file with its seed."""
     files: dict[str, str] = row["answers"]
     first = next(iter(files))
     if not first:

@@ -138,7 +138,7 @@ class Lineup:
         return replace(self, contenders=kept)
 
     def with_baseline(self, name: str) -> Lineup:
-        """Set the incumbent by name; unchanged where the name is empty."""
+        """Set the incumbent by name; unchanged if the name is empty."""
         if not name:
             return self
         return replace(self, baseline=match_label(name, {one.label: one.names for one in self.contenders}))

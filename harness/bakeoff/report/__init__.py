@@ -1,4 +1,4 @@
-"""Reports of a result: made from its two files alone, so they can be made again."""
+"""Reports of a result, made only from its two files, so they can be rebuilt at any time."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ log = logging.getLogger(__name__)
 def render(folder: Path, *, pictures: bool = False, page: Path | None = None, charts: bool = True) -> list[str]:
     """Writes the page, the exports and, if wanted, pictures of the charts into a result's folder.
 
-    The answer is a sentence for everything that could not be made: one renderer that fails leaves the others.
-    `page` puts the page elsewhere, and the other files beside it. Without `charts` it has none, and is made at once.
+    Returns a sentence for each file that could not be made; one failing renderer does not stop the others. `page` is
+    another path for the page; the other files go into the same folder. Without `charts`, rendering is quick.
     """
     from bakeoff.core.drawing import DrawingFailed
     from bakeoff.core.files import write_atomic
@@ -39,7 +39,7 @@ def render(folder: Path, *, pictures: bool = False, page: Path | None = None, ch
         try:
             bundle()
         except DrawingFailed as error:
-            problems.append(f"The charts could not be drawn, and the page has none: {error}")
+            problems.append(f"The page has no charts, because drawing failed: {error}")
             drawn = []
     renderers: dict[str, Callable[[], str | bytes]] = {PAGE: partial(result_page.page, summary, detailed, drawn)}
     renderers |= {name: partial(export, summary) for name, export in exports.EXPORTS.items()}

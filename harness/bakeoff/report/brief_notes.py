@@ -1,4 +1,4 @@
-"""What must be read with a first screen, a sentence each: the most important first, and nothing that is zero."""
+"""Notes of the first screen, one sentence each, most important first. Zeros are left out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bakeoff.report.verdict_words import CONFIDENCE, NO_NEWS, Findings, plural
 from bakeoff.report.words import failure_words, words
 from bakeoff.results.schema import Row, Summary
 
-# Said above, in brief.
+# Already covered by a shorter sentence above.
 SAID = {"graded_by_model", "unanswered", "unmatched", "unstable", "too_long", "truncated", "without_relevant"}
 NEEDS = {
     "key_unset": "an API key",
@@ -47,7 +47,7 @@ def _arguments(facts: Sequence[Fact], id_: str) -> list[dict[str, Any]]:
 
 
 def equivalence_sentences(summary: Summary) -> list[str]:
-    """What is as good as the leader within the margin that was asked for, or how many queries that takes."""
+    """The rows shown to be as good as the leader within the margin, or how many queries that takes."""
     verdict, within = summary.verdict, summary.verdict.equivalent_within
     if within is None or len(verdict.standings) < 2:
         return []
@@ -105,7 +105,7 @@ def _timings(found: Findings) -> Iterator[str]:
 
 
 def below_random(found: Findings) -> Iterator[str]:
-    """Rows that may be no better than chance."""
+    """Rows not shown to beat a random order."""
     if found.verdict.situation in ("nothing beats random", "one row"):
         return
     below = found.names(
@@ -116,7 +116,7 @@ def below_random(found: Findings) -> Iterator[str]:
 
 
 def truncation_notes(found: Findings) -> Iterator[str]:
-    """How many documents each model read only in part."""
+    """How many documents each model truncated."""
     said: dict[str, str] = {}
     for row in found.summary.ran:
         if row.cut is not None and row.cut[0]:
@@ -150,7 +150,7 @@ def _ranking_notes(found: Findings) -> Iterator[str]:
 
 
 def _others(found: Findings) -> Iterator[str]:
-    """Every other warning, in its own words."""
+    """All other warnings."""
     yield from (words(warning) for warning in found.summary.warnings if warning.id not in SAID)
     warned: dict[str, list[str]] = {}
     for row in found.summary.ran:
@@ -162,24 +162,24 @@ def _others(found: Findings) -> Iterator[str]:
 
 
 def list_failures(summary: Summary) -> list[tuple[Row, str]]:
-    """The contenders that lack nothing and have no figures all the same: they started, or should have."""
+    """The contenders that failed although nothing was missing."""
     return [(row, _reason(row.not_run)) for row in summary.rows if row.not_run and not _need(row.not_run)]
 
 
 def _reason(failure: Failure) -> str:
-    """The problem first, since the line may be cut; a file stands behind it."""
+    """The problem first and the file last, since the line may be cut."""
     said = failure_words(msgspec.structs.replace(failure, file=""))
     return f"{said}: {failure.file}" if failure.file else said
 
 
 def not_run_sentence(summary: Summary) -> str:
-    """How many contenders lack something, by what they lack."""
+    """How many contenders did not run, by what they need."""
     lacking = [row.not_run for row in summary.rows if row.not_run and _need(row.not_run)]
     return f"{len(lacking)} did not run: {needs_sentence(lacking)}. See bakeoff doctor." if lacking else ""
 
 
 def needs_sentence(failures: Sequence[Failure]) -> str:
-    """How many need what."""
+    """Counts contenders by what they need."""
     counts = Counter(map(_need, failures))
     return ", ".join(
         f"{number} {'needs' if number == 1 else 'need'} {what}" if what else f"{number} failed"
@@ -188,7 +188,7 @@ def needs_sentence(failures: Sequence[Failure]) -> str:
 
 
 def _need(failure: Failure) -> str:
-    """What a contender lacks, such as a key; "" where it failed."""
+    """What a contender needs, such as a key; "" if it failed."""
     if failure.kind == "quoted":
         return "what bakeoff show --full says"
     return NEEDS.get(failure.lacks[0].id, "something else") if failure.lacks else ""

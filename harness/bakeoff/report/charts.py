@@ -1,6 +1,6 @@
-"""What every chart shares: colours and shapes, its specification for the page, its pictures, Vega itself.
+"""Shared parts of all charts: colours, shapes, page specifications, pictures, and Vega.
 
-One palette serves the page and the pictures: names that CSS resolves for light and dark, and their light values.
+The page and the pictures share one palette: CSS names for light and dark mode, and their light values.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DARK = {
     "c0": "#0072b2", "c1": "#d55e00", "c2": "#009e73", "c3": "#cc79a7", "c4": "#56b4e9", "c5": "#e69f00",
     "c6": "#f0e442",
 }  # fmt: skip
-HUES = 7  # Okabe and Ito's colours, which colour-blind readers can tell apart; the eighth is that of the other scheme
+HUES = 7  # Okabe and Ito's colour-blind-safe palette; the eighth is the other scheme's
 
 
 def css() -> str:
@@ -48,12 +48,12 @@ def css() -> str:
 
 
 def var(name: str) -> str:
-    """A colour by name: the browser resolves it, and `resolved` does for a picture."""
+    """A colour by name, resolved by the browser, or by `resolved` for pictures."""
     return f"var(--{name})"
 
 
 def resolved(spec: Any) -> Any:
-    """The same chart with the light colours written out."""
+    """The chart with light colours in place of names."""
     if isinstance(spec, dict):
         return {key: resolved(value) for key, value in spec.items()}
     if isinstance(spec, list):
@@ -81,18 +81,18 @@ def chart_config(*, legend: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# What XML 1.0 has no way to write: the library that draws pictures ends the whole process over one of these.
+# Characters that XML 1.0 forbids. The picture library aborts the process on one of these.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LINE_ENDS = re.compile("[\t\n\r\x0b\x0c\x85\u2028\u2029]+")
 
 
 def xml_text(text: str) -> str:
-    """The text with a replacement character for each one that XML can't hold."""
+    """Replaces characters that XML forbids."""
     return _FORBIDDEN.sub("\ufffd", text)
 
 
 def chart_values(content: Any) -> Any:
-    """The same specification with every text in one line and fit for SVG."""
+    """The specification with every text on one line and safe for SVG."""
     if isinstance(content, str):
         return xml_text(_LINE_ENDS.sub(" ", content))
     if isinstance(content, dict):
@@ -110,7 +110,7 @@ PICTURE_WIDTH, PANEL_WIDTH = 720, 340
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One figure and where the page has it; a chart for slides is a picture alone."""
+    """One chart and its place on the page; a chart for slides is only a picture."""
 
     key: str
     title: str
@@ -118,13 +118,13 @@ class Chart:
     panels: Sequence[Panel] = ()
     legend: bool = True
     place: Literal["why", "method", "slides"] = "method"
-    picture_title: str = ""  # where a picture must say what the page's lists choose
-    specs: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # by a name that no other panel has
+    picture_title: str = ""  # for pictures, which have no lists to choose from
+    specs: Mapping[str, dict[str, Any]] = field(default_factory=dict)  # by a unique name
     failure: str = ""
 
 
 def guarded(key: str, title: str, build: Callable[[], Chart | None]) -> list[Chart]:
-    """The chart, if there is something to draw; one that fails says so in its place and leaves the rest."""
+    """The chart, if there is something to draw. A failure becomes a message in its place."""
     try:
         chart = build()
         if chart is None:
@@ -146,7 +146,7 @@ def available() -> bool:
 
 
 def specification(panel: Panel, chart: Chart) -> dict[str, Any]:
-    """A panel for the page: as wide as its place, in the page's own palette, described for screen readers."""
+    """A panel for the page: full width, the page's palette, with a description for screen readers."""
     spec = _plain(panel.properties(width="container", autosize={"type": "fit-x", "contains": "padding"}), legend=False)
     part = spec.get("title")
     named = f"{chart.title}, {part}" if isinstance(part, str) else chart.title
@@ -154,7 +154,7 @@ def specification(panel: Panel, chart: Chart) -> dict[str, Any]:
 
 
 def pictures(charts: Sequence[Chart]) -> tuple[dict[str, bytes], list[str]]:
-    """`charts/<key>.png` and `.svg` of every chart that has panels, and a sentence for each that failed."""
+    """Writes `charts/<key>.png` and `.svg` of every chart with panels. Returns a sentence for each failure."""
     specs: dict[str, dict[str, Any]] = {}
     failed: dict[str, str] = {}
     for chart in charts:
@@ -175,7 +175,7 @@ def pictures(charts: Sequence[Chart]) -> tuple[dict[str, bytes], list[str]]:
 
 
 def _picture(chart: Chart) -> dict[str, Any]:
-    """With the light palette and a legend."""
+    """Draws a chart with the light palette and a legend."""
     import altair as alt
 
     whole: alt.TopLevelMixin
@@ -190,7 +190,7 @@ def _picture(chart: Chart) -> dict[str, Any]:
 
 
 def bundle() -> str:
-    """Vega and its parts as one script. Bundling takes seconds, so it is kept for this version of vl-convert."""
+    """Vega as one script. Bundling takes seconds, so it is cached per version of vl-convert."""
     from bakeoff_providers.weights import home
 
     kept = home() / "vega" / f"bundle-{version('vl-convert-python')}.js"
@@ -209,7 +209,7 @@ def _plain(chart: alt.TopLevelMixin, *, legend: bool) -> dict[str, Any]:
 
 
 def hues(names: Iterable[str]) -> dict[str, str]:
-    """A colour for each of the first seven; all others are grey, since a colour that repeats says the wrong thing."""
+    """A colour for each of the first seven names; the others are grey, since repeated colours would mislead."""
     return {name: f"c{place}" if place < HUES else "rest" for place, name in enumerate(dict.fromkeys(names))}
 
 
@@ -223,7 +223,7 @@ def colour_of(palette: Mapping[str, str]) -> alt.Color:
 
 
 def shapes(summary: Summary) -> dict[str, str]:
-    """One shape per store; of more stores than there are shapes, all have the same."""
+    """One shape per store; the same for all if there are more stores than shapes."""
     stores = dict.fromkeys(row.store or "none" for row in summary.ran)
     return {store: SHAPES[place if len(stores) <= len(SHAPES) else 0] for place, store in enumerate(stores)}
 
@@ -237,14 +237,14 @@ def shape_of(summary: Summary) -> alt.Shape:
 
 
 def inline(values: Sequence[Mapping[str, Any]]) -> alt.InlineData:
-    """Records that travel inside the specification."""
+    """Records embedded in the specification."""
     import altair as alt
 
     return alt.InlineData(values=[dict(value) for value in values])
 
 
 def few_ticks(scale: str = "log") -> alt.Axis:
-    """Plain figures; a log axis leaves out labels by itself, a symlog one would write them as powers."""
+    """An axis with plain figures. A log axis thins its labels; a symlog axis would print powers."""
     import altair as alt
 
     if scale == "log":

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 FORMAT = 2  # of the JSON
-FEW_PAIRS = 6  # so few are all listed
+FEW_PAIRS = 6  # up to this many, all are listed
 TEXT_WIDTH = 80
 
 
 def terminal(comparison: Comparison, most: int, *, every: bool = False) -> RenderableType:
-    """What differs, first in a sentence; then the pairs that do, and the queries behind the first of them."""
+    """A conclusion, then the pairs that differ, then the queries behind the first of them."""
     from rich.console import Group
     from rich.text import Text
 
@@ -69,7 +69,7 @@ def terminal(comparison: Comparison, most: int, *, every: bool = False) -> Rende
 
 
 def _distinct_and_apart(comparison: Comparison) -> tuple[list[PairedDifference], list[PairedDifference]]:
-    """The pairs that differ on some query, one for all that score alike; and those that differ significantly.
+    """The pairs that differ on some query, counting equal rows once, and those that differ significantly.
 
     The largest differences come first.
     """
@@ -83,7 +83,7 @@ def _distinct_and_apart(comparison: Comparison) -> tuple[list[PairedDifference],
 
 
 def conclusion(comparison: Comparison) -> str:
-    """What differs, in a sentence."""
+    """One sentence on what differs."""
     (pairs, apart), measure = _distinct_and_apart(comparison), comparison.measure.label
     if not pairs and comparison.letters:
         return f"Nothing changed: {pluralise(len(comparison.pairs), 'contender')} score alike on every query."
@@ -111,7 +111,7 @@ def conclusion(comparison: Comparison) -> str:
 
 
 def _names(comparison: Comparison) -> dict[str, str]:
-    """What each side is called; of several results, each row is compared with itself and keeps its label."""
+    """The name of each side. Across results, each row is compared with itself and keeps its label."""
     return group_names(
         {label: label if comparison.letters else first for label, first in comparison.first_alike.items()}
     )
@@ -137,7 +137,7 @@ def _equivalent(comparison: Comparison) -> list[RenderableType]:
     clusters, needed = comparison.averaging.clusters, comparison.queries_for_equivalence
     have, what = (clusters, "needs") if clusters else (len(comparison.queries), "queries")
     if needed is not None and needed > have:
-        needs = f" To show it of the pair that varies least takes about {needed:,} {what}."
+        needs = f" To show it for the least variable pair takes about {needed:,} {what}."
     return [
         Prose(
             f"{relations.count('equivalent')} are equivalent within {comparison.equivalent_within:g} "
@@ -152,7 +152,7 @@ def _narrowing(comparison: Comparison) -> list[RenderableType]:
     shown, tested = len(comparison.pairs), len(comparison.tested)
     if shown == tested:
         return []
-    return [Prose(f"Shown: {shown:,} of {pluralise(tested, 'pair')}; Holm's correction is over all of them.")]
+    return [Prose(f"Shown: {shown:,} of {pluralise(tested, 'pair')}; Holm's correction covers all of them.")]
 
 
 def _short(line: str) -> str:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 LASTING = 1.0  # seconds after which work shows a bar
-PATIENCE = 5.0  # seconds without news after which a line says what is waited for
-LINE_EVERY = 30.0  # seconds between two lines where standard error is a pipe or a file
+PATIENCE = 5.0  # seconds without progress before a line names the pending work
+LINE_EVERY = 30.0  # seconds between lines if standard error is a pipe or a file
 
 
 # Each in one cell, so that tables keep their widths.
@@ -33,7 +33,7 @@ _WIDE_LOCALES = ("zh", "ja", "ko")  # whose terminals may draw ★ and ━ two c
 
 
 def _draws_signs(encoding: str) -> bool:
-    """Whether a terminal has our signs, each in one cell."""
+    """Whether the terminal draws our symbols, each in one cell."""
     locale = next((value for name in ("LC_ALL", "LC_CTYPE", "LANG") if (value := os.environ.get(name))), "")
     try:
         "★≈━●┊·◦−–…".encode(encoding)
@@ -43,19 +43,19 @@ def _draws_signs(encoding: str) -> bool:
 
 
 class Screen(Console):
-    """A console that never cuts a line off: what is wider than the screen is the terminal's to fold.
+    """A console that never crops a line; the terminal folds wider ones.
 
-    Where it can't draw our signs it draws plain ones.
+    If the terminal can't draw our symbols, ASCII ones are used.
     """
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """As rich prints, uncropped; a text is wrapped as every sentence is."""
+        """Prints like rich, uncropped, with text wrapped like every sentence."""
         super().print(
             *(Prose(part) if isinstance(part, str) else part for part in objects), **{"crop": False, **options}
         )
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Colours are ours; control characters in a text are data, which the terminal must not obey."""
+        """Renders our colours; control characters in text are removed."""
         plain = not _draws_signs(self.encoding)
         for segment in super().render(renderable, options):
             text = segment.text.translate(_ASCII) if plain else segment.text
@@ -63,7 +63,7 @@ class Screen(Console):
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Nothing from data is read as markup. A pipe is as wide as COLUMNS says, or 100. NO_COLOR takes bold away, too."""
+    """A console without markup. A pipe has COLUMNS or 100 columns. NO_COLOR also turns off bold."""
     stream = sys.stderr if stderr else sys.stdout
     return Screen(
         stderr=stderr,
@@ -75,11 +75,10 @@ def console(*, stderr: bool = False) -> Console:
 
 
 class Bars:
-    """Progress as bars on standard error, with rate and time left; work that is soon done shows none.
+    """Progress bars on standard error, with rate and time left. Short work shows none.
 
-    One display: work within work shows as lines below each other, from the moment at which one of them has lasted.
-    A pipe gets a plain line now and then, and none in the first half minute. Where nothing moves, a line says what is
-    waited for.
+    Nested work shows as lines of one display. A pipe gets a plain line now and then, and none in the first half minute.
+    If nothing moves, a line names the pending work.
     """
 
     def __init__(
@@ -98,7 +97,7 @@ class Bars:
 
     @contextmanager
     def __call__(self, label: str, total: int) -> Iterator[Advance]:
-        """A bar while the work lasts; the display ends with the last bar."""
+        """Shows a bar during the work; the display ends with the last bar."""
         self._news = self._clock()
         bar = _Bar(label, total, self._news)
         self._open.append(bar)
@@ -127,7 +126,7 @@ class Bars:
         if bar.shown is None and now - bar.start < LASTING:
             return
         display = self._display or _display(self._target, self._clock)
-        for waiting in self._open:  # also the work that this is a part of
+        for waiting in self._open:  # and the work that contains it
             if waiting.shown is None:
                 waiting.shown = display.add_task(waiting.label, total=waiting.total or None, pace="")
         if bar.shown is not None:
@@ -137,7 +136,7 @@ class Bars:
             display.start()
 
     def _watch(self) -> None:
-        """After a while without news, a line names the innermost work; then one every half minute."""
+        """Names the innermost work after a while without progress, then every half minute."""
         told = news = self._news
         while not self._idle.wait(min(1.0, self._patience / 5)):
             now, waiting = self._clock(), self._open[-1:]
@@ -148,7 +147,7 @@ class Bars:
                 self._target.print(f"waiting for {waiting[0].label} ({now - news:.0f} s)", soft_wrap=True)
 
     def _tell(self, now: float) -> None:
-        """One line about all that is under way, the whole before its parts."""
+        """Prints one line about all running work, outermost first."""
         if now - self._last_line < self._line_every:
             return
         self._last_line = now
@@ -157,7 +156,7 @@ class Bars:
 
 @dataclass(slots=True)
 class _Bar:
-    """Work under way."""
+    """Running work."""
 
     label: str
     total: int
@@ -166,7 +165,7 @@ class _Bar:
     shown: TaskID | None = None
 
     def pace(self, now: float) -> str:
-        """The rate so far, and the time that the rest takes at this rate."""
+        """The rate so far and the time left."""
         if not self.done or now <= self.start:
             return ""
         per_second = self.done / (now - self.start)
@@ -175,7 +174,7 @@ class _Bar:
         return f"{rate}, {left} left" if self.total else rate
 
     def line(self, now: float) -> str:
-        """Where it is, in words."""
+        """The progress as one line of text."""
         if not self.total and not self.done:
             return self.label
         done = f"{self.label} {self.done:,} of {self.total:,}" if self.total else f"{self.label} {self.done:,}"

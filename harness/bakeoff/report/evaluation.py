@@ -1,4 +1,4 @@
-"""`bakeoff.evaluate`: contenders from Python in one call, and a result that shows itself."""
+"""`bakeoff.evaluate`: evaluates contenders from Python in one call and returns a printable result."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def evaluate(
     """Runs contenders on a task: functions, embeddings objects, names, dicts of runs, or a whole line-up.
 
     A value is a provider's or ranker's name, `embed(texts)` or `embed(texts, role)`, `search(text, k)`, an object with
-    the methods of sentence-transformers, LangChain or LlamaIndex, scores by query and document, or a dict as a
+    the methods of sentence-transformers, LangChain or LlamaIndex, scores by query and document, or a dict like a
     [[contender]] of a line-up. The task is its name or folder, a `Task`, or BEIR's dicts. `baseline` names the
-    incumbent: the row that every other one is compared with.
+    incumbent: every other row is compared with it.
     """
     if isinstance(contenders, Lineup):
         lineup = contenders
@@ -71,16 +71,16 @@ def evaluate(
 
 
 def load(folder: Path | str, name: str = "") -> Result:
-    """Reads a result folder that `save` or `bakeoff run` wrote; comparisons call it by `name`, or as its folder.
+    """Reads a result folder that `save` or `bakeoff run` wrote; comparisons use `name`, or the folder's name.
 
-    `print` shows its first screen. The verdict of one in an older format is made again from its figures.
+    `print` shows its first screen. For an older format, the verdict is recomputed from the figures.
     """
     return replace(result.load(folder, name), screen=first_screen_text)
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a run found. It prints as `bakeoff run` does; notebooks show the same as a table."""
+    """The result of a run. It prints like `bakeoff run`; notebooks show a table."""
 
     outcome: Outcome
     result: Result = field(init=False, repr=False)
@@ -101,7 +101,7 @@ class Evaluation:
 
     @property
     def verdict(self) -> list[str]:
-        """In words; `result.summary.verdict` has the facts."""
+        """The verdict as sentences; `result.summary.verdict` has the facts."""
         return verdict_sentences(self.result.summary)
 
     @property
@@ -114,15 +114,15 @@ class Evaluation:
         return self.result.to_pandas(table)
 
     def save(self, out: Path | str = "results") -> Path:
-        """Writes a result folder as `bakeoff run` does; `bakeoff.load` reads it."""
+        """Writes a result folder like `bakeoff run`; `bakeoff.load` reads it."""
         return save(self.outcome, out)
 
     def report(self, out: Path | str = "results") -> Path:
-        """Saves, and makes the page and the exports; answers where the page is."""
+        """Saves the result, makes the page and exports, and returns the page's path."""
         folder = self.save(out)
         problems = render(folder)
         if not (folder / PAGE).is_file():
-            raise BakeoffError(f"the figures are in {folder}, the page could not be made: {'; '.join(problems)}")
+            raise BakeoffError(f"the figures are in {folder}, but the page could not be made: {'; '.join(problems)}")
         return folder / PAGE
 
     def __repr__(self) -> str:

@@ -47,7 +47,7 @@ def markdown(summary: Summary) -> str:
 
 
 def latex(summary: Summary) -> str:
-    """`matrix.tex`: a booktabs table to \\input; the leader in bold, what may be best in italics."""
+    """`matrix.tex`: a booktabs table to \\input; leader in bold, rows that may be best in italics."""
     content = matrix(summary)
     lines = [
         r"% needs \usepackage{booktabs,amssymb}",
@@ -74,7 +74,7 @@ def _tex(text: str) -> str:
 
 
 def csv_text(summary: Summary) -> str:
-    """`matrix.csv`; a text that a spreadsheet would run as a formula is quoted away."""
+    """`matrix.csv`; text that a spreadsheet would run as a formula is escaped."""
     rows = matrix_table(summary)
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
@@ -88,7 +88,7 @@ def _inert(value: Any) -> Any:
 
 
 def json_bytes(summary: Summary) -> bytes:
-    """`matrix.json`: the records with the verdict and what they were measured on."""
+    """`matrix.json`: the records with the verdict, task and machine."""
     content = {
         "format": summary.format,
         "name": summary.name,

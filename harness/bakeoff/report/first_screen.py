@@ -1,4 +1,4 @@
-"""The first screen of a result, at most 30 lines: decision, table, picks, notes, what failed, where to go."""
+"""The first screen of a result, at most 30 lines: decision, table, picks, notes, failures, next commands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_FAILED = 2
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Where a result's page and all of its figures are, as commands, and its folder; empty where it has none."""
+    """Commands for a result's page and full figures, and its folder; empty if it has none."""
 
     page: str = ""
     full: str = ""
@@ -40,7 +40,7 @@ class FirstScreen:
 
     summary: Summary
     links: Links = Links()
-    choice: str = ""  # what limits leave
+    choice: str = ""  # the choice within limits
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield from screen_lines(self.summary, self.links, options.max_width, self.choice)
@@ -52,7 +52,7 @@ def first_screen_text(summary: Summary, width: int = PIPE_WIDTH) -> str:
 
 
 def screen_lines(summary: Summary, links: Links, width: int, choice: str = "") -> list[Text]:
-    """All lines. The table has what the rest leaves; where that is little, picks and notes go first."""
+    """All lines. The table gets the remaining space; if that is little, picks and notes are dropped first."""
     found = Findings(summary)
     if not found.groups:
         failures = _section(_failure_lines(summary, width))
@@ -102,7 +102,7 @@ def _decision_lines(found: Findings, width: int) -> list[Text]:
 
 
 def caption(found: Findings, constants: Sequence[str], width: int) -> str:
-    """What was asked of whom, with as much of what is the same for all as the line holds."""
+    """Task, size and contenders, plus figures shared by all rows as far as they fit."""
     summary = found.summary
     task, rows = summary.task, [row for row in summary.rows if row.row_type != "baseline"]
     ran, failed = len(summary.ran), len(list_failures(summary))
@@ -122,10 +122,10 @@ def caption(found: Findings, constants: Sequence[str], width: int) -> str:
 
 def _pick_lines(found: Findings, width: int) -> list[Text]:
     picks = [(use, shorten(label), why) for use, label, why in pick_lines(found)]
-    only_best = [pick.p50_ms for pick in found.verdict.picks] == [None]  # which the headline says
+    only_best = [pick.p50_ms for pick in found.verdict.picks] == [None]  # already in the headline
     if not picks or only_best:
         return []
-    for said in ("", r" p50(?=\))", r" \(\S+ ms\)"):  # the table has the times: they go before a name is shortened
+    for said in ("", r" p50(?=\))", r" \(\S+ ms\)"):  # times are in the table, so drop them before shortening a name
         picks = [(use, label, re.sub(said, "", why)) for use, label, why in picks]
         uses, labels, whys = (max(cell_len(pick[at]) for pick in picks) for at in range(3))
         if uses + labels + whys + 4 <= width:
@@ -138,7 +138,7 @@ def _pick_lines(found: Findings, width: int) -> list[Text]:
 
 
 def _store_lines(found: Findings, width: int) -> list[Text]:
-    """Which stores score alike, and what the fastest saves."""
+    """Which stores score alike, and how much time the fastest saves."""
     several = [group for group in found.groups if len(group.stores) > 1]
     if not several or found.compares_stores:
         return []
@@ -167,7 +167,7 @@ def _more_notes(number: int, links: Links) -> Text:
 
 
 def _failure_lines(summary: Summary, width: int) -> list[Text]:
-    """What failed, a line each, and in one line what did not run."""
+    """One line per failure, and one for contenders that did not run."""
     failed = list_failures(summary)
     shown = failed if len(failed) <= MOST_FAILED else failed[: MOST_FAILED - 1]
     names = [shorten(row.label) for row, _ in shown]

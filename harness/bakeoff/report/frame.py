@@ -1,4 +1,4 @@
-"""The frame that report pages share: one file, style and scripts inside, and a policy that forbids the network."""
+"""The frame of all report pages: one self-contained file with a policy that forbids network access."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCRIPTS = ("common.js", "marks.js", "limits.js", "matrix.js", "charts.js", "quer
 
 @cache
 def environment(package: Path = _HERE) -> Environment:
-    """The templates of a package, which may extend those here."""
+    """The template environment of a package, which can extend the templates here."""
     templates = Environment(
         loader=FileSystemLoader([package / "templates", _HERE / "templates"]),
         autoescape=True,
@@ -39,12 +39,12 @@ def environment(package: Path = _HERE) -> Environment:
 
 
 def style(*files: Path) -> Markup:
-    """The palette, what all pages share, and a page's own rules."""
+    """The palette, the shared rules, and the page's own rules."""
     return Markup(css() + "".join(file.read_text(encoding="utf-8") for file in (_STATIC / "base.css", *files)))
 
 
 def embedded(content: Any) -> Markup:
-    """JSON for a script element: nothing in it can end the element or begin a comment."""
+    """JSON for a script element, escaped so that it can't end the element or begin a comment."""
     text = msgspec.json.encode(content).decode()
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -53,7 +53,7 @@ def embedded(content: Any) -> Markup:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The head of a plain table's column; texts are set to the left, figures to the right."""
+    """A column heading of a plain table. Text is left-aligned, figures right-aligned."""
 
     name: str
     is_text: bool = False
@@ -62,7 +62,7 @@ class Head:
 def document(
     template: str, content: Mapping[str, Any], data: Any, charts: Sequence[Chart], package: Path = _HERE
 ) -> str:
-    """A whole page, by a template of a package. Only the scripts inside may run: an injected one has the wrong hash."""
+    """Renders a page. Only its own scripts may run, since an injected one has the wrong hash."""
     scripts = ["".join((_STATIC / name).read_text(encoding="utf-8") for name in SCRIPTS)]
     specs = {name: spec for chart in charts for name, spec in chart.specs.items()}
     if specs:

@@ -1,4 +1,4 @@
-"""What else a verdict's facts say, beside the decision and the picks: a sentence each."""
+"""Further sentences on a verdict, besides the decision and the picks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bakeoff.results.schema import PossibleWinner, Summary
 
 
 def further_sentences(summary: Summary) -> list[str]:
-    """What else the verdict's facts say: equivalence, rows that are no better than chance, truncation, other orders."""
+    """Sentences on equivalence, rows no better than chance, truncation, and other measures' orders."""
     found = Findings(summary)
     return [
         *_unnoticed(summary),

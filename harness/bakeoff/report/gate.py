@@ -1,4 +1,4 @@
-"""What `bakeoff gate` prints: the answer, the contenders that changed, what it can find; and JUnit XML for any CI."""
+"""Output of `bakeoff gate`: outcome, changed contenders, power, and JUnit XML for CI."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MARKS: dict[Outcome, str] = {"failed": "FAIL", "undecided": "????", "passed": "p
 
 
 def gate_lines(gate: Gate) -> RenderableType:
-    """Whether it passed, in one sentence; then only the contenders that changed, and what is to be read with them."""
+    """The outcome, then only the contenders that changed, then notes."""
     from rich.console import Group
 
     from bakeoff.report.grid import Prose
@@ -39,7 +39,7 @@ def gate_lines(gate: Gate) -> RenderableType:
 
 
 def headline(gate: Gate) -> str:
-    """The answer, in one line."""
+    """The outcome on one line."""
     measure, allowed = Measure.parse(gate.measure).label, f"{gate.max_drop:g}"
     failed, open_ = (_names(gate, outcome) for outcome in ("failed", "undecided"))
     if failed:
@@ -70,7 +70,7 @@ def _names(gate: Gate, outcome: Outcome) -> str:
 
 
 def _table(gate: Gate, changed: Sequence[ContenderCheck]) -> Grid:
-    """A failure has the least that the drop may be, all others the most."""
+    """The table of changes. Failures show the lower bound of the drop, others the upper bound."""
     from rich.text import Text
 
     from bakeoff.report.grid import Figures, Grid
@@ -94,7 +94,7 @@ def _table(gate: Gate, changed: Sequence[ContenderCheck]) -> Grid:
 
 
 def _title(gate: Gate, first: ContenderCheck, name: str) -> str:
-    """The name, and how many contenders beside its stores score alike."""
+    """The name, and how many other contenders score alike."""
     alike = [check.contender for check in gate.checks if check.alike == first.contender and check is not first]
     others = sum(not label.startswith(f"{name}+") for label in alike)
     return f"{name} +{others} alike" if others else name
@@ -114,7 +114,7 @@ def _most(check: ContenderCheck) -> str:
 
 
 def closing(gate: Gate) -> list[str]:
-    """What did not change, what the gate can find, and what to do."""
+    """What did not change, which drops the gate can find, and what to do."""
     queries = pluralise(gate.queries, "query") + of_needs(gate.clusters)
     said, same = [], sum(not check.differing for check in gate.checks)
     if same:
@@ -129,7 +129,7 @@ def closing(gate: Gate) -> list[str]:
         advice = "; --undecided fail makes this fail" if gate.undecided == "warn" else ""
         said.append(f"{queries} cannot tell{advice}.")
     if gate.regraded:
-        said.append(f"{pluralise(gate.regraded, 'query')} graded otherwise since: the baseline was scored again.")
+        said.append(f"{pluralise(gate.regraded, 'query')} regraded since; the baseline was rescored.")
     if gate.new:
         said.append(f"New, without a baseline: {enumeration(list(map(shorten, gate.new)))}.")
     lines = [" ".join(said)] if said else []
@@ -138,7 +138,7 @@ def closing(gate: Gate) -> list[str]:
 
 def _power(gate: Gate, queries: str) -> str:
     if gate.mode == "exact":
-        return "Means are compared as they are, without a test."
+        return "Means are compared without a test."
     more = ""
     units = gate.clusters or gate.queries
     if gate.needed is not None and gate.needed > units:
@@ -156,7 +156,7 @@ def _smallest_found(gate: Gate) -> str:
 
 
 def reason(gate: Gate, check: ContenderCheck) -> str:
-    """One contender, in words."""
+    """Describes one contender's change."""
     change = f"{check.before:.4f} → {check.after:.4f}"
     if not check.differing:
         return f"{change}, no query differs"
@@ -171,14 +171,14 @@ def reason(gate: Gate, check: ContenderCheck) -> str:
 
 
 def as_json(gate: Gate) -> str:
-    """Every fact, with the outcome and a number of the format. `text` may change."""
+    """Every fact, with the outcome and the format number. `text` may change."""
     text = list(map(words, gate.refused)) or [headline(gate), *closing(gate)]
     content = {**msgspec.to_builtins(gate), "outcome": gate.outcome, "exit_code": gate.exit_code, "text": text}
     return msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n"
 
 
 def junit(gate: Gate) -> str:
-    """A test case for each contender; what can't be compared is an error, a drop a failure, undecided is skipped."""
+    """One test case per contender: a drop is a failure, undecided is skipped, not comparable is an error."""
     failed = [check for check in gate.checks if gate.fails(check)]
     open_ = [check for check in gate.checks if check.outcome == "undecided" and check not in failed]
     skipped = [] if gate.undecided == "pass" else open_

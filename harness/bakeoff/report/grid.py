@@ -1,4 +1,4 @@
-"""Tables that fit the screen: a table that is too wide goes on below, and no word or figure is ever broken."""
+"""Tables that fit the screen: wide ones continue below, and no word or figure is broken."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bakeoff.core.printable import wrap
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """Lines that fit the screen; rich's own wrapping parts a figure from its unit and leaves blanks behind."""
+    """Text wrapped to the screen. Rich would separate figures from units and leave trailing blanks."""
 
     text: str
     style: str = ""
@@ -24,21 +24,21 @@ class Prose:
             yield Text(line, style=self.style, no_wrap=True, overflow="ignore")
 
 
-PROSE = 24  # a column of words that is wider may be wrapped between words to this width
+PROSE = 24  # wider text columns may be wrapped to this width
 WIDE_GAP, GAP = 3, 2
 
 
 class Figures(str):
-    """A head over figures, which are set to the right and never wrapped."""
+    """A heading over figures, which are right-aligned and never wrapped."""
 
     __slots__ = ()
 
 
 @dataclass(slots=True)
 class Grid:
-    """The look of every table: heads, a line under them, rows.
+    """The layout of every table: headings, a rule, rows.
 
-    The first `keys` columns are repeated where the others go on below; `wide` never splits.
+    The first `keys` columns are repeated when the table continues below; `wide` never splits.
     """
 
     heads: Sequence[str]
@@ -49,19 +49,19 @@ class Grid:
     rows: list[list[Text]] = field(default_factory=list)
 
     def add_row(self, *cells: str | Text) -> None:
-        """One row, a cell for each head."""
+        """Adds a row with one cell per heading."""
         row = [cell if isinstance(cell, Text) else Text(cell) for cell in cells]
         self.rows.append(row + [Text("")] * (len(self.heads) - len(row)))
 
     def natural_width(self) -> int:
-        """How wide it is in one piece."""
+        """The width without splitting."""
         return _total(self._natural(), WIDE_GAP)
 
     def _natural(self) -> list[int]:
         return [max(cell_len(line) for line in self._texts(column)) for column in range(len(self.heads))]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """As lines: every block of columns is as wide as the screen at the most."""
+        """Renders blocks of columns, none wider than the screen."""
         yield Prose(self.title, "italic")
         for columns, widths, gap in self._blocks(options.max_width):
             yield from self._block(console, columns, widths, gap)
@@ -76,7 +76,7 @@ class Grid:
             yield everything, natural, WIDE_GAP
             return
         least = [self._least(column, natural[column]) for column in everything]
-        if (spare := width - _total(least, GAP)) >= 0:  # prose gives way, the widest first
+        if (spare := width - _total(least, GAP)) >= 0:  # text columns shrink, the widest first
             yield everything, _widen(least, natural, spare), GAP
             return
         columns = everything[: self.keys]
@@ -97,7 +97,7 @@ class Grid:
         return [self.heads[column], *(row[column].plain for row in self.rows)]
 
     def _least(self, column: int, natural: int) -> int:
-        """What a column can't do without: figures all of it, prose its longest word."""
+        """A column's minimum width: all of a figure, the longest word of text."""
         if isinstance(self.heads[column], Figures) or natural <= PROSE:
             return natural
         longest = max((cell_len(word) for text in self._texts(column) for word in text.split()), default=0)
@@ -128,7 +128,7 @@ def _widen(least: Sequence[int], natural: Sequence[int], spare: int) -> list[int
 def _lines(
     console: Console, cells: Sequence[Text], widths: Sequence[int], right: Sequence[bool], gap: int
 ) -> Iterator[Text]:
-    """One row: several lines where prose is wrapped between its words."""
+    """One row as one or more lines of wrapped text."""
     wrapped = [
         list(cell.wrap(console, width)) if cell_len(cell.plain) > width else [cell]
         for cell, width in zip(cells, widths, strict=True)

@@ -1,4 +1,4 @@
-"""Rows that score alike share a line, in every table, chart and sentence: which rows, and what they are called."""
+"""Groups of rows that score alike and share a line in every table, chart and sentence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from bakeoff.results.schema import Row
 
 LONGEST = 28  # cells of a label on a screen
-_FRONT = 16  # of which before the gap
+_FRONT = 16  # of these, before the gap
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +26,22 @@ class RowGroup:
 
     @property
     def first(self) -> Row:
-        """The row that stands for all."""
+        """The row that represents the group."""
         return self.rows[0]
 
     @property
     def same_name(self) -> tuple[Row, ...]:
-        """The rows that differ from the first in their store alone."""
+        """The rows that differ from the first only in their store."""
         return tuple(row for row in self.rows if name_without_store(row) == name_without_store(self.first))
 
     @property
     def others(self) -> int:
-        """How many other names score alike."""
+        """The number of other names in the group."""
         return len({name_without_store(row) for row in self.rows}) - 1
 
     @property
     def title(self) -> str:
-        """The name, and how many others score alike."""
+        """The name and the number of others that score alike."""
         return f"{shorten(self.name)} +{self.others} alike" if self.others else shorten(self.name)
 
     @property
@@ -51,19 +51,19 @@ class RowGroup:
 
 
 def name_without_store(row: Row) -> str:
-    """The contender without its store, which has a column of its own."""
+    """The contender's name without its store, which has its own column."""
     name = store_name(row)
     return row.label.removesuffix(f"+{name}") if name else row.label
 
 
 def store_name(row: Row) -> str:
-    """What a row's label calls its store: a store with other options may be `faiss-hnsw`."""
+    """The store's name in a row's label, such as `faiss-hnsw` for a store with options."""
     last = row.label.rpartition("+")[2]
     return last if row.store and last.startswith(row.store) else row.store
 
 
 def group_rows(rows: Sequence[Row], alike: Mapping[str, str]) -> list[RowGroup]:
-    """The rows by the first one that each scores like (`alike`; itself where it is absent or empty), in their order."""
+    """Groups rows in order. `alike` maps a row to the first row with equal scores; default: itself."""
     members: dict[str, list[Row]] = {}
     for row in rows:
         members.setdefault(alike.get(row.label) or row.label, []).append(row)
@@ -80,9 +80,9 @@ def _make_group(rows: Sequence[Row], *, parted: bool) -> RowGroup:
 
 
 def group_names(alike: Mapping[str, str]) -> dict[str, str]:
-    """By label its group's name, without a column of stores; `alike` has the first label that each scores like.
+    """Each label's group name for tables without a store column. `alike` maps labels to the first equal one.
 
-    Rows of one name in several stores are called by that name, unless it has rows that score otherwise.
+    Rows with one name in several stores share it, unless their scores differ.
     """
     names = {label: label.rpartition("+")[0] or label for label in alike}
     homes: dict[str, list[str]] = {}
@@ -95,7 +95,7 @@ def group_names(alike: Mapping[str, str]) -> dict[str, str]:
 
 
 def shorten(label: str, longest: int = LONGEST) -> str:
-    """A label that fits, cut in the middle: names differ at both ends."""
+    """Shortens a label in the middle, since names differ at both ends."""
     if cell_len(label) <= longest:
         return label
     front = longest * _FRONT // LONGEST
@@ -109,11 +109,11 @@ def _start(text: str, cells: int) -> str:
     return kept
 
 
-MOST_LINES = 15  # lines of a page's table or chart; of more, one for each model
+MOST_LINES = 15  # lines of a page's table or chart; beyond, one per model
 
 
 def by_model(groups: Sequence[RowGroup]) -> list[list[RowGroup]]:
-    """The groups of each model in their order: one model at several dimensions and precisions belongs together."""
+    """The groups by model, in order: all dimensions and precisions of a model together."""
     models: dict[tuple[str, ...], list[RowGroup]] = {}
     for group in groups:
         row = group.first
@@ -122,7 +122,7 @@ def by_model(groups: Sequence[RowGroup]) -> list[list[RowGroup]]:
 
 
 def main_groups(groups: Sequence[RowGroup]) -> list[RowGroup]:
-    """What a chart has room for: all of a few; of many the first of each model."""
+    """The groups a chart shows: all if few, else the first of each model."""
     if len(groups) <= MOST_LINES:
         return list(groups)
     return [several[0] for several in by_model(groups)][:MOST_LINES]

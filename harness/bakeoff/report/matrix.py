@@ -16,7 +16,7 @@ BEST, MAY_BE_BEST, EQUIVALENT, OPEN, DOUBT, MET, MISSED, KEPT = "★", "≈", "�
 
 
 def keys(summary: Summary) -> list[str]:
-    """What the marks of a result's matrix mean, of those that it has."""
+    """The legend of the marks that occur in a result's matrix."""
     content = matrix(summary)
     marks = {
         (column.quantity, mark)
@@ -37,12 +37,12 @@ def keys(summary: Summary) -> list[str]:
         (Quantity.TIME, KEPT): f"{KEPT} timed in an earlier run, see below",
     }
     said = [meaning for mark, meaning in meanings.items() if mark in marks]
-    return said + ([f"({cut}): of a measure without a cut-off of its own, the places asked for"] if cut else [])
+    return said + ([f"({cut}): depth of the ranking, for a measure without a cut-off"] if cut else [])
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One figure with its interval and marks, and how it stands out."""
+    """One figure with its interval, marks and emphasis."""
 
     figure: str
     state: str = ""
@@ -51,7 +51,7 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """All of it in one line."""
+        """The figure, interval and marks on one line."""
         return " ".join(part for part in (self.figure, self.interval, self.marks) if part)
 
 
@@ -60,21 +60,21 @@ UNKNOWN = Cell("–", "empty")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row of the matrix: cells by the key of their column; one that did not run has a reason instead of figures."""
+    """A row of the matrix: cells by column key, or the reason why it did not run."""
 
     row: Row
     cells: Mapping[str, Cell] = field(default_factory=dict)
     reason: str = ""
 
     def texts(self, heads: Sequence[Column]) -> list[str]:
-        """One text for each column; a reason takes the place of the first figure."""
+        """One text per column; a reason replaces the first figure."""
         rest = iter([self.reason])
         return [self.cells[column.key].text if column.key in self.cells else next(rest, "") for column in heads]
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Columns and lines, from which every report is made."""
+    """Columns and lines, the source of every report."""
 
     columns: tuple[Column, ...]
     lines: tuple[Line, ...]
@@ -163,9 +163,9 @@ def _time(row: Row, column: Column) -> Cell:
 
 
 def earlier_timing_words(kept: Kept) -> str:
-    """When and where a row's calls were timed whose answers came from the cache."""
+    """When and where a row's cached calls were timed."""
     stages = " and ".join({"embed": "embedding", "rerank": "reranking"}[stage] for stage in kept.stages)
-    return f"{stages} was timed {kept.when} on {', '.join(kept.machines)}; compared with no time of this run"
+    return f"{stages} was timed {kept.when} on {', '.join(kept.machines)}; not compared with times of this run"
 
 
 def _money(row: Row, column: Column) -> Cell:

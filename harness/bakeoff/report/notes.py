@@ -1,4 +1,4 @@
-"""The words around the matrix: notes on its figures, the headline, when and where it was made."""
+"""Text around the matrix: notes on its figures, the headline, date and machine."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from bakeoff.report.matrix import DOUBT, KEPT, earlier_timing_words
 from bakeoff.report.words import WEIGHTED, words
 from bakeoff.results.schema import Summary
 
-NO_COSINE = 0.5  # a similarity that is further off was not worked out from codes, either
+NO_COSINE = 0.5  # a larger error is not explained by quantisation either
 NoteTopic = Literal["warning", "loss", "doubt", "kept", "stable"]
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something that must be read with the figures, and the rows that it is about."""
+    """A note on the figures, and the rows it concerns."""
 
     topic: NoteTopic
     text: str
@@ -25,13 +25,13 @@ class Note:
 
     @property
     def sentence(self) -> str:
-        """In one line; a note on times starts with the mark that its figures carry."""
+        """The note on one line; a note on times starts with its figures' mark."""
         mark = {"doubt": f"{DOUBT} ", "kept": f"{KEPT} "}.get(self.topic, "")
         return mark + (f"{self.about}: {self.text}" if self.about else self.text)
 
 
 def notes(summary: Summary) -> list[Note]:
-    """Warnings, what approximate indexes lost, doubts about timings, timings of earlier runs, stability."""
+    """Warnings, losses of approximate indexes, unreliable and earlier timings, stability."""
     every = [Note("warning", words(warning)) for warning in summary.warnings]
     doubted: dict[str, list[str]] = {}
     warned: dict[str, list[str]] = {}
@@ -56,27 +56,27 @@ def notes(summary: Summary) -> list[Note]:
 
 
 def _stable(summary: Summary) -> str:
-    """Rounds ask one build again and again: what another build would do they can't tell."""
+    """A note on stability. All rounds use one build, so other builds may differ."""
     approximate = any(row.loss for row in summary.rows)
-    other = "; another build of an approximate one may rank otherwise" if approximate else ""
+    other = "; another build of an approximate index may rank differently" if approximate else ""
     return f"Stable: all {summary.lineup['rounds']} rounds ranked identically, over one build of each index{other}."
 
 
 def _index_loss(loss: Loss) -> str:
-    """Without the row's own NDCG where nothing was lost: the sentence is the same for all such rows."""
+    """A note on what the index lost; without the row's NDCG if nothing was lost, so that rows can share it."""
     lost = round(loss.ndcg_lost, 3) + 0.0  # no minus before a zero
     queries = "1 query" if loss.short == 1 else f"{loss.short} queries"
     change = f", of which the index lost {lost:.3f}" if lost > 0 else ""
     if lost < 0:
-        change = f", and by chance {-lost:.3f} more with what the index returns"
+        change = f", and by chance {-lost:.3f} more with the index"
     no_cosines = loss.score_error > NO_COSINE
     if lost == 0 and round(loss.recall, 3) == 1 and not loss.short and not no_cosines:
         return "the index returns what exact search does"
     return (
         f"NDCG@10 {loss.ndcg_exact:.3f} under exact search{change}; "
         f"recall@10 against exact search {loss.recall:.3f}"
-        + (f"; {queries} got shorter lists than there were documents for" if loss.short else "")
-        + (f"; its scores are no cosines (up to {loss.score_error:.3g} off)" if no_cosines else "")
+        + (f"; {queries} got shorter lists than the corpus allows" if loss.short else "")
+        + (f"; its scores are not cosines (up to {loss.score_error:.3g} off)" if no_cosines else "")
     )
 
 
@@ -86,12 +86,12 @@ def _who(labels: list[str], summary: Summary) -> str:
 
 
 def task_called(name: str) -> str:
-    """A task that nobody named is called just that."""
+    """The task's name, or a phrase for a task without one."""
     return "task" if name == "task" else f"task {name}"
 
 
 def headline(summary: Summary) -> str:
-    """What was asked of whom."""
+    """Task, sizes and settings of the run."""
     task = summary.task
     called = task_called(task.name)
     drawn = f" drawn from {task.drawn_from}" if task.drawn_from else ""

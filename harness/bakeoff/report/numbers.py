@@ -1,4 +1,4 @@
-"""Figures as sentences and first screens write them; the matrix and exports have more digits."""
+"""Number formats of sentences and first screens; the matrix and exports have more digits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 MINUS = "−"
 SHORT = {"Precision@": "P@", "Recall@": "R@", "Accuracy@": "Acc@"}
-SMALL = 0.02  # differences below have a third decimal
+SMALL = 0.02  # smaller differences have a third decimal
 
 
 def bound_above(value: float) -> str:
@@ -23,17 +23,17 @@ def bound_below(value: float) -> str:
 
 
 def difference(value: float) -> str:
-    """A difference of two scores, without a sign where it is positive."""
+    """A difference of two scores, without a plus sign."""
     return _plain(value, _digits(value))
 
 
 def signed(value: float, text: str) -> str:
-    """A figure with its plus where it is positive; `text` has the minus already."""
+    """A figure with a plus sign if positive; `text` already has the minus."""
     return f"+{text}" if value > 0 else text
 
 
 def interval(low: float, high: float) -> str:
-    """Both ends, rounded outwards, with as many decimals."""
+    """Both ends, rounded outwards to two decimals."""
     return f"{_plain(math.floor(low * 100) / 100, 2)} to {_plain(math.ceil(high * 100) / 100, 2)}"
 
 
@@ -46,7 +46,7 @@ def milliseconds(value: float) -> str:
 
 
 def times(factor: float) -> str:
-    """How many times: whole, but for less than 2."""
+    """Formats a factor, with one decimal below 2."""
     return f"{factor:.1f}×" if factor < 1.95 else f"{factor:,.0f}×"
 
 
@@ -64,19 +64,19 @@ def duration(seconds: float) -> str:
 
 
 def about(low: int, high: int) -> str:
-    """A number that is only known to lie between two, rounded outwards: `about 30`, `about 30 to 60`."""
+    """A range of numbers, rounded outwards: `about 30`, `about 30 to 60`."""
     step = 5 if high < 50 else 10 if high < 500 else 50 if high < 5000 else 500
     least, most = low // step * step, -(-high // step) * step
     return f"about {most:,}" if least <= 0 or least == most else f"about {least:,} to {most:,}"
 
 
 def alternatives(names: Sequence[str]) -> str:
-    """a, b or c; of more the first two and how many others."""
+    """`a, b or c`; a longer list ends with the number of others."""
     return enumeration(names, word="or")
 
 
 def enumeration(names: Sequence[str], most: int = 3, word: str = "and") -> str:
-    """a, b and c; of more the first two and how many others."""
+    """`a, b and c`; a longer list ends with the number of others."""
     if len(names) > most:
         return f"{', '.join(names[: most - 1])} {word} {len(names) - most + 1} others"
     return f" {word} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
@@ -92,12 +92,12 @@ def _plain(value: float, digits: int) -> str:
 
 
 def short_label(label: str) -> str:
-    """A measure's label as the head of a narrow column."""
+    """A measure's label for a narrow column."""
     for long, short in SHORT.items():
         label = label.replace(long, short)
     return label
 
 
 def of_needs(clusters: int) -> str:
-    """How many needs queries are about, to follow their number; nothing where each has its own."""
+    """The number of needs behind the queries; empty if each query has its own."""
     return f" of {clusters:,} {'need' if clusters == 1 else 'needs'}" if clusters else ""

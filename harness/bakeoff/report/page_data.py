@@ -1,4 +1,4 @@
-"""What the page shows: the lines of its matrix, the reader's limits, and the queries, small enough for its script."""
+"""Data of the page: matrix lines, limits, and queries, small enough to embed."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ from bakeoff.results.picks import p50 as comparable_p50
 from bakeoff.results.schema import Detailed, QueryInfo, Row, Summary
 from bakeoff.statistics.constants import ALPHA
 
-SHOWN = 10  # places of each ranking that a query shows
+SHOWN = 10  # places of each ranking shown for a query
 MISSED = 20  # relevant documents whose places are shown
-QUERIES = 2_000  # that a page shows one by one
-ANSWERS = 20_000  # rankings that a page holds: with more contenders and queries, those of the best contenders
-TEXTS = 1_000_000  # characters of documents that a page holds
+QUERIES = 2_000  # queries on a page
+ANSWERS = 20_000  # rankings on a page; beyond, only those of the best contenders
+TEXTS = 1_000_000  # document characters on a page
 SHORTEST_TEXT = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A column that a reader can set a limit on, and its unit before or after the field."""
+    """A column that the reader can limit, with its unit before or after the field."""
 
     key: str
     name: str
@@ -70,35 +70,35 @@ LIMITS = (
 
 
 def acting_limits(summary: Summary) -> list[Limit]:
-    """The limits that can leave some rows out and others in."""
+    """The limits that can exclude some rows but not all."""
     return [limit for limit in LIMITS if len({limit.column.value(row) for row in summary.ran}) > 1]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One figure of a cell; where stores share a line, each has its own."""
+    """One figure of a cell; stores that share a line have one each."""
 
     text: str
-    label: str = ""  # whose it is, if it is not the whole group's
+    label: str = ""  # the store, if the figure is not the whole group's
     hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PageCell:
-    """The figures of a cell, and what it is sorted by."""
+    """The figures of a cell and its sort key."""
 
     parts: tuple[Part, ...]
     value: float | str | None = None
 
     @property
     def text(self) -> str:
-        """All of it in one line."""
+        """All figures on one line."""
         return " · ".join(part.text for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class PageColumn:
-    """A column of the page's matrix; the narrow screens show those that are `main`."""
+    """A column of the page's matrix; narrow screens show only `main` ones."""
 
     key: str
     head: str
@@ -110,7 +110,7 @@ class PageColumn:
 
 @dataclass(frozen=True, slots=True)
 class PageLine:
-    """Rows that score alike: verdict, figures, and all that they have beside these."""
+    """Rows that score alike: verdict, figures and details."""
 
     group: RowGroup
     sign: str
@@ -119,26 +119,26 @@ class PageLine:
     cells: Mapping[str, PageCell]
     scores: Sequence[Sequence[str]]
     rows: Sequence[Sequence[str]]
-    settings: Sequence[RowGroup] = ()  # further lines of its model, which are folded away under this one
-    folded: int | None = None  # the place of the line that it is folded under
-    may_be_best: int = 0  # of the further lines
+    settings: Sequence[RowGroup] = ()  # further lines of its model, folded under this one
+    folded: int | None = None  # index of the line it is folded under
+    may_be_best: int = 0  # among the folded lines
 
 
 @dataclass(frozen=True, slots=True)
 class PageMatrix:
-    """The matrix as the page has it."""
+    """The page's matrix."""
 
     columns: Sequence[PageColumn]
     lines: Sequence[PageLine]
     scale: Scale | None
     legend: str
     row_heads: Sequence[str]
-    marked: bool  # whether rows can be told apart by the verdict
+    marked: bool  # whether the verdict separates rows
     constants: Sequence[str] = field(default_factory=tuple)
 
 
 def page_matrix(found: Findings) -> PageMatrix:
-    """Rows that score alike share a line; where stores are what differs, each is a line of its own."""
+    """Builds the matrix. Rows that score alike share a line, unless only stores are compared."""
     by_store = found.compares_stores
     groups = found.groups
     if by_store:
@@ -180,7 +180,7 @@ def page_matrix(found: Findings) -> PageMatrix:
 
 
 def _folds(groups: Sequence[RowGroup]) -> dict[int, list[RowGroup]]:
-    """Of many lines, by the place of each model's first one: the model's other lines."""
+    """For long tables: each model's further lines, by the index of its first."""
     if len(groups) <= MOST_LINES:
         return {}
     places = {id(group): at for at, group in enumerate(groups)}
@@ -194,7 +194,7 @@ def _verdict(sign: str, found: Findings) -> str:
 
 
 def _columns(found: Findings, *, by_store: bool) -> list[PageColumn]:
-    """Who, how good, how fast, then the kind's own figures, the other measures, size and price."""
+    """Columns in order: name, score, latency, the kind's own figures, other measures, size and price."""
     summary, decides = found.summary, found.verdict.measure
     stores = any(row.store for row in summary.ran)
     doubt = "?" if unreliable(summary.ran) else ""
@@ -259,7 +259,7 @@ def _share(value: Callable[[Row], float | None]) -> Callable[[RowGroup], PageCel
 
 
 def _by_row(value: Callable[[Row], float | None], form: Callable[[float], str]) -> Callable[[RowGroup], PageCell]:
-    """A figure of each store; of three or more from the lowest to the highest, and once where all are equal."""
+    """One figure per store; a range for three or more, and one figure if all are equal."""
 
     def cell(group: RowGroup) -> PageCell:
         known = [(row, figure) for row in group.same_name if (figure := value(row)) is not None]
@@ -282,7 +282,7 @@ def _timed(value: Callable[[Row], float | None]) -> Callable[[RowGroup], PageCel
 
 
 def _doubt(row: Row) -> str:
-    """Why a row's times are to be read with care."""
+    """Why a row's times are unreliable."""
     if row.latency is None:
         return ""
     said = [words(doubt) for doubt in row.latency.doubts]
@@ -290,7 +290,7 @@ def _doubt(row: Row) -> str:
 
 
 def _scores(row: Row, summary: Summary) -> list[list[str]]:
-    """Every measure of a row with its interval, its floor and ceiling, and its target."""
+    """Every measure of a row with its interval, random and oracle scores, and target."""
     scale = {other.label: other.measures for other in summary.rows if other.row_type == "baseline"}
     lines = []
     for measure in dict.fromkeys([summary.verdict.measure, *summary.matrix_measures]):
@@ -345,7 +345,7 @@ def pull_request_text(found: Findings, matrix: PageMatrix) -> str:
 
 
 def shown_contenders(summary: Summary, detailed: Detailed) -> Detailed:
-    """The queries and contenders that a page can hold: the first queries, the best contenders."""
+    """The queries and contenders that fit on a page: the first queries, the best contenders."""
     if len(detailed.queries) > QUERIES:
         asked = dict(islice(detailed.queries.items(), QUERIES))
         kept = [
@@ -377,7 +377,7 @@ def payload(summary: Summary, detailed: Detailed) -> dict[str, Any]:
 
 
 def _rows(summary: Summary) -> list[dict[str, Any]]:
-    """Every contender that ran, in the order of the line-up, with the figures that limits are about."""
+    """Every contender that ran, in line-up order, with the figures that limits use."""
     found, standings = Findings(summary), summary.verdict.standings
     return [
         {

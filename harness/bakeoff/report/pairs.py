@@ -1,4 +1,4 @@
-"""Pairs of contenders as a table: the same columns wherever two things are compared."""
+"""The table of pairs that all comparisons share."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from bakeoff.statistics.constants import ALPHA
 if TYPE_CHECKING:
     from bakeoff.report.grid import Grid
 
-MOST_DOUBTS = 5  # said below the table; each pair has its mark
+MOST_DOUBTS = 5  # explained below the table
 
 
 def pairs_table(
     pairs: Sequence[PairedDifference], relations: Sequence[str] = (), names: Mapping[str, str] | None = None
 ) -> Grid:
-    """A row for each pair, the better one first; a significant difference stands out.
+    """One row per pair, the better contender first, significant differences in bold.
 
-    `relations` say in a word what the pair is, where a margin of equivalence was given; `names` what a row is called.
+    `relations` has each pair's relation if an equivalence margin was given; `names` has display names.
     """
     from rich.text import Text
 
@@ -60,5 +60,5 @@ def pairs_table(
 
 
 def p_text(p: float) -> str:
-    """Four digits say enough, and a p is never 0."""
+    """Formats p with four decimals, and never as 0."""
     return f"{p:.4f}" if p >= 0.0001 else "<0.0001"

@@ -1,4 +1,4 @@
-"""The charts of a result, from its two files alone: scores, their price, cut-offs, categories, queries, time."""
+"""The charts of a result: scores, cost, cut-offs, categories, queries and latency."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     import altair as alt
 
 STAGES = (("Embedding a query", "embed_ns"), ("Searching", "search_ns"), ("Reranking", "rerank_ns"))
-DOTS = 60  # quantiles that stand for all samples of a distribution
-NARROW = "containerSize()[0] < 430"  # of a chart's place on the page, in pixels: labels as a phone has room for
+DOTS = 60  # quantiles that represent a distribution
+NARROW = "containerSize()[0] < 430"  # width of a chart on the page, in pixels, below which labels are short
 TWO_LINES = r"split(replace(datum.label, / \((\d+\))$/, '\n($1'), '\n')"  # a category, and how many queries it has
 UNRELIABLE = " A ? marks an unreliable timing."
 
 
 def charts(summary: Summary, detailed: Detailed) -> list[Chart]:
-    """Every chart that this result has figures for."""
+    """All charts for which the result has figures."""
     if summary.verdict.leader is None:
         return []
     found, label = Findings(summary), summary.label(summary.verdict.measure)
@@ -46,7 +46,7 @@ def charts(summary: Summary, detailed: Detailed) -> list[Chart]:
 
 
 def palette(found: Findings) -> dict[str, str]:
-    """A colour for each of the best seven models, whatever its store; the same in every chart of the page."""
+    """A colour for each of the seven best models, the same in every chart."""
     return hues(name_without_store(group.first) for group in main_groups(found.groups))
 
 
@@ -82,7 +82,7 @@ def _doubts(row: Row) -> str:
 
 
 def _scores(found: Findings) -> Chart | None:
-    """For slides: the deciding measure with its interval, a line for each group."""
+    """A chart for slides: the deciding measure with intervals, one line per group."""
     import altair as alt
 
     groups, measure = main_groups(found.groups), found.verdict.measure
@@ -122,7 +122,7 @@ def _scores(found: Findings) -> Chart | None:
 
 
 def front_of(points: Mapping[str, tuple[float, float]]) -> list[str]:
-    """Those that nothing beats on both (less is better, more is better), from the least on; of equal ones the first."""
+    """The Pareto front of (lower is better, higher is better) points, lowest first. Equal points count once."""
     names = list(points)
     rounded = [((price,), round(quality, 12)) for price, quality in points.values()]
     first = {rounded[place]: names[place] for place in reversed(pareto_front(rounded))}
@@ -131,7 +131,7 @@ def front_of(points: Mapping[str, tuple[float, float]]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Something that one wants less of, as the axis of a chart."""
+    """A chart axis on which less is better."""
 
     key: str
     what: str
@@ -147,7 +147,7 @@ HEIGHT = 270
 
 
 def _against(found: Findings, price: Price) -> Chart | None:
-    """The deciding measure against something that one wants less of; nothing where either is the same for all."""
+    """The deciding measure against latency or cost; None if either is constant."""
     import altair as alt
 
     summary, measure = found.summary, found.verdict.measure
@@ -225,7 +225,7 @@ def _against(found: Findings, price: Price) -> Chart | None:
 
 
 def _x_scale(figures: Sequence[float], scale: str) -> tuple[alt.Scale, Callable[[float], float]]:
-    """The axis with room for labels at both ends, and where on it a figure is, from 0 to 1."""
+    """The axis with room for labels at both ends, and a function from a figure to its position (0 to 1)."""
     import altair as alt
 
     if scale == "log":
@@ -262,7 +262,7 @@ def _label_spots(
     points: Sequence[tuple[float, float]],
     width: float,
 ) -> list[_Spot]:
-    """For each label the first spot beside its point that nothing else is in; the best rows come first."""
+    """Places each label at the first free spot next to its point, best rows first."""
     taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in points]
     spots = []
     for (x, y), text in zip(anchors, texts, strict=True):
@@ -285,7 +285,7 @@ def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float,
 
 
 def _cuts(found: Findings) -> Chart | None:
-    """Measures against k, a panel a family, with bands; of many groups the best seven."""
+    """Measures against k with bands, one panel per family; at most the seven best groups."""
     import altair as alt
 
     families: dict[str, list[dict[str, Any]]] = {}
@@ -320,12 +320,12 @@ def _cuts(found: Findings) -> Chart | None:
         )
     if not panels:
         return None
-    left = f" The {HUES} best of {len(found.groups)} lines." if len(found.groups) > HUES else ""
+    left = f" Only the {HUES} best of {len(found.groups)} lines." if len(found.groups) > HUES else ""
     return Chart("measures-k", "Measures against k", f"Bands are 95% intervals over the queries.{left}", panels)
 
 
 def _heat(found: Findings, detailed: Detailed) -> Chart | None:
-    """The deciding measure by category; ink grows with the value, so figures stay readable on it."""
+    """The deciding measure by category; higher values are darker."""
     import altair as alt
 
     summary, measure = found.summary, found.verdict.measure
@@ -375,13 +375,13 @@ def _heat(found: Findings, detailed: Detailed) -> Chart | None:
     ).properties(height=30 * len(named))
     fewest = min((counts.get(category, 0) for category in categories), default=0)
     hint = f" With {fewest} queries a mean is only a hint." if 1 < fewest < 10 else ""
-    outlined = "Outlined is the highest mean of a category; the" if len(named) > 1 else "The"
+    outlined = "The highest mean of a category is outlined. The" if len(named) > 1 else "The"
     caption = f"{outlined} number of queries is in brackets.{hint}"
     return Chart("categories", f"{label} by category", caption, [chart], legend=False, place="why")
 
 
 def _latencies(found: Findings, detailed: Detailed) -> Chart | None:
-    """Each stage apart: all samples as quantiles, the middle half and the median."""
+    """Latency by stage: quantiles, interquartile range and median."""
     import altair as alt
 
     samples = {contender.label: contender.timing for contender in detailed.contenders}
@@ -433,7 +433,7 @@ def _latencies(found: Findings, detailed: Detailed) -> Chart | None:
 
 
 def _differences(summary: Summary, detailed: Detailed) -> Chart | None:
-    """Two contenders query by query; the page's two lists choose which."""
+    """Two contenders query by query, chosen by the page's two lists."""
     import altair as alt
 
     measure, label = summary.verdict.measure, summary.label(summary.verdict.measure)
@@ -475,7 +475,7 @@ def _differences(summary: Summary, detailed: Detailed) -> Chart | None:
 
 
 def opponents(summary: Summary) -> tuple[str, str]:
-    """The best, and the next one whose scores are not all the same."""
+    """The best contender and the next one with different scores."""
     measure = summary.verdict.measure
     ran = sorted(summary.ran, key=lambda row: -round(row.measures[measure].mean, 12))
     best = summary.verdict.leader or ran[0].label

@@ -28,12 +28,12 @@ from bakeoff.report.verdict_words import Findings, decision, pick_lines
 from bakeoff.report.words import WEIGHTED, failure_words, price_words
 from bakeoff.results.schema import Cost, Detailed, Latency, Row, Summary
 
-WIDEST = 160  # letters of the line that says what was asked of whom
+WIDEST = 160  # characters of the line under the title
 Facts = list[tuple[str, str]]
 
 
 def task_facts(summary: Summary, detailed: Detailed) -> Facts:
-    """What was asked, and how far the judgments carry."""
+    """Facts about the task and its judgments."""
     task = summary.task
     grades = Counter(grade for query in detailed.queries.values() for grade in query.grades.values())
     relevant = [sum(grade >= task.rel for grade in query.grades.values()) for query in detailed.queries.values()]
@@ -61,7 +61,7 @@ def task_facts(summary: Summary, detailed: Detailed) -> Facts:
 
 
 def run_facts(summary: Summary) -> Facts:
-    """When, where, with what, how often."""
+    """Facts about the run: date, machine, versions, settings."""
     machine, lineup = summary.machine, summary.lineup
     versions = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
     tests = "confidence set of the best (max-T), exact intervals of means, pairs guarded against rare failures"
@@ -80,7 +80,7 @@ def run_facts(summary: Summary) -> Facts:
 
 @dataclass(frozen=True, slots=True)
 class Use(Head):
-    """A column of the resources used, and how a row fills it."""
+    """A column of the resources table, with a function for its cells."""
 
     text: Callable[[Row], str] = str
 
@@ -112,12 +112,12 @@ USE = (
 
 
 def use_table(summary: Summary) -> list[list[str]]:
-    """For each contender the resources used: build, cold calls, samples, tokens, requests, cache."""
+    """The resources table: build, cold calls, samples, tokens, requests, cache."""
     return [[column.text(row) for column in USE] for row in summary.ran]
 
 
 def _cut(cost: Cost | None) -> str:
-    """Texts from the cache were cut when they were embedded, and nobody counts them again."""
+    """The truncation cell. Cached texts were truncated when embedded and are not counted again."""
     if cost is None or (cost.cached and not cost.truncated):
         return "–"
     return f"≥ {cost.truncated:,}" if cost.cached else f"{cost.truncated:,}"
@@ -134,7 +134,7 @@ def _number(value: float | None, form: str = ",") -> str:
 
 
 def page(summary: Summary, detailed: Detailed, charts: Sequence[Chart] | None = None) -> str:
-    """`evaluation_report.html`, from the two files of a result alone."""
+    """Renders `evaluation_report.html` from the result's two files."""
     detailed = shown_contenders(summary, detailed)
     if charts is None:
         charts = plots.charts(summary, detailed) if available() else []
@@ -175,7 +175,7 @@ def page(summary: Summary, detailed: Detailed, charts: Sequence[Chart] | None = 
 
 
 def _text(content: str | bytes) -> str:
-    """A file's text; JSON without its indentation, which the page's script brings back."""
+    """A file's text. JSON loses its indentation, which the page's script restores."""
     return content if isinstance(content, str) else msgspec.json.format(content, indent=0).decode()
 
 
@@ -185,11 +185,11 @@ def _left_out(summary: Summary, shown: Detailed) -> str:
         parts.append(f"the first {len(shown.queries):,} of {summary.task.queries:,} queries")
     if len(shown.contenders) < len(summary.ran):
         parts.append(f"the {len(shown.contenders)} best of {len(summary.ran)} contenders")
-    return f"This page has {' and '.join(parts)}; detailed_results.json has more." if parts else ""
+    return f"This page has {' and '.join(parts)}; detailed_results.json has the rest." if parts else ""
 
 
 def _section(section: Section) -> dict[str, Any]:
-    """A table of the task's kind: its first column names the row."""
+    """A table of the task's kind. The first column names the row."""
     table = text_table(section)
     heads = [Head(name, is_text=place == 0) for place, name in enumerate(table.heads)]
     return {"title": table.title, "heads": heads, "rows": table.rows, "notes": table.notes}

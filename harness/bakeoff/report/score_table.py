@@ -1,4 +1,4 @@
-"""The one table of a first screen: rows that score alike in a line, and as many columns as fit whole."""
+"""The table of the first screen: one line per group of equal rows, and as many columns as fit."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ INTERVAL, MEAN, RANDOM, EMPTY = "━", "●", "┊", "·"
 DASH = "–"
 GAP = 2
 SHORTEST_LABEL = 9
-WIDE = 90  # columns of a screen from which measures are worth more than the bar
+WIDE = 90  # screen width from which measures take precedence over the bar
 NARROW_BAR, USUAL_BAR, WIDE_BAR, WIDEST_BAR = 10, 14, 20, 30
-FAR_BELOW = 0.75  # of the way to the oracle: where no interval gets so far, the bar ends with the highest
+FAR_BELOW = 0.75  # share of the way to the oracle; if no interval reaches it, the bar ends at the highest
 STEP = 0.05
-FEW_CATEGORIES = 3  # each of so few has a column
+FEW_CATEGORIES = 3  # up to this many have a column each
 
 
 @dataclass(frozen=True, slots=True)
 class ScreenColumn:
-    """A column: its head and a cell for each group."""
+    """A column: its heading and one cell per group."""
 
     head: str
     cells: tuple[str, ...]
@@ -39,22 +39,22 @@ class ScreenColumn:
 
     @property
     def width(self) -> int:
-        """Of the widest cell."""
+        """The width of the widest cell."""
         return max(map(cell_len, (self.head, *self.cells)))
 
     @property
     def empty(self) -> bool:
-        """Whether it says nothing of any row."""
+        """Whether no row has a figure."""
         return all(cell == DASH for cell in self.cells)
 
     @property
     def constant(self) -> bool:
-        """Whether it says the same of every row."""
+        """Whether every row has the same figure."""
         return len(self.cells) > 1 and len(set(self.cells)) == 1
 
 
 def mark(group: RowGroup, found: Findings) -> str:
-    """What can be said of a group in one sign: against the incumbent where there is one, else against the best."""
+    """A group's mark: compared with the incumbent if there is one, else with the best."""
     if not found.has_marks:
         return ""
     labels = [row.label for row in group.rows]
@@ -72,7 +72,7 @@ def mark(group: RowGroup, found: Findings) -> str:
 
 
 def legend(found: Findings, groups: Sequence[RowGroup], width: int, *, bars: bool = True) -> str:
-    """The marks that occur; the last ones go where the line is too long."""
+    """The marks that occur. If the line is too long, the last ones are dropped."""
     occurring = {mark(group, found) for group in groups}
     meanings = (
         {INCUMBENT: "incumbent", BEATS: "beats it", MAY_BE_BEST: "undecided", WORSE: "worse"}
@@ -97,7 +97,7 @@ def _ends(row: Row, found: Findings) -> tuple[float, float] | None:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The scale of all bars: from the lowest interval or a random order to a perfect one, or as far as rows get."""
+    """The scale of all bars: from random or the lowest interval to the oracle or the highest interval."""
 
     low: float
     high: float
@@ -105,7 +105,7 @@ class Scale:
 
     @classmethod
     def over(cls, groups: Sequence[RowGroup], found: Findings) -> Scale:
-        """The scale on which all rows of a result can be seen."""
+        """The scale that covers all rows of a result."""
         random, oracle = found.baselines.get("random"), found.baselines.get("oracle")
         means = [found.mean(group.first) for group in groups]
         ends = [end for group in groups for end in _ends(group.first, found) or ()]
@@ -148,7 +148,7 @@ def _up(value: float) -> float:
 
 
 def latency(group: RowGroup, of: Callable[[Row], float | None]) -> str:
-    """The times of a group's stores in their order; of three or more, from the lowest to the highest."""
+    """The times of a group's stores in order; a range for three or more."""
     figures = [value for row in group.same_name if (value := of(row)) is not None]
     if not figures:
         return DASH
@@ -159,7 +159,7 @@ def latency(group: RowGroup, of: Callable[[Row], float | None]) -> str:
 
 
 def stores(group: RowGroup) -> str:
-    """Two stores by name, more by the first and their number."""
+    """Up to two store names, else the first and the number of others."""
     names = group.stores
     if len(names) > 2:
         return f"{names[0]} +{len(names) - 1}"
@@ -172,7 +172,7 @@ def p50(row: Row) -> float | None:
 
 
 def p95(row: Row) -> float | None:
-    """The same for 95% of the queries."""
+    """p95 milliseconds from a query to its results."""
     return row.latency.total.p95 if row.latency else None
 
 
@@ -182,7 +182,7 @@ def search_p50(row: Row) -> float | None:
 
 
 def own_text(column: OwnColumn, label: str) -> str:
-    """One figure of a kind's own."""
+    """Formats a figure of the task's kind."""
     value = column.values.get(label)
     if value is None:
         return DASH
@@ -203,18 +203,18 @@ def short_head(found: Findings, measure: str) -> str:
 
 
 class ScoreTable:
-    """All lines of the table, from which a screen takes as many as it has room for."""
+    """All lines of the table; a screen takes as many as fit."""
 
     def __init__(self, found: Findings) -> None:
         self.found, self.groups = found, found.groups
         self._rows = [row for group in self.groups for row in group.rows]
         self._doubt = "?" if unreliable(self._rows) else ""
-        self.constants: list[str] = []  # figures that are the same in every row, for the caption
+        self.constants: list[str] = []  # figures shared by all rows, for the caption
         self._further = [column for column in self._further_columns() if not self._goes_to_caption(column)]
 
     @property
     def length(self) -> int:
-        """How many rows there are to show."""
+        """The number of rows."""
         return len(self.groups)
 
     def _goes_to_caption(self, column: ScreenColumn) -> bool:
@@ -226,7 +226,7 @@ class ScoreTable:
         return ScreenColumn(head, tuple(map(cell, self.groups)), left)
 
     def _further_columns(self) -> list[ScreenColumn]:
-        """What stands behind the latency: a kind's own figures, few categories, then the line-up's measures."""
+        """The columns after the latency: the kind's own figures, a few categories, then the line-up's measures."""
         found, summary = self.found, self.found.summary
         decides, own = found.verdict.measure, summary.own_columns
         columns = [
@@ -251,7 +251,7 @@ class ScoreTable:
         return DASH if value is None else f"{value:.2f}"
 
     def lines(self, width: int, most: int, command: str) -> list[Text]:
-        """Head and rows, no wider than the screen; where not all fit, a last line says how many are left out."""
+        """Heading and rows, no wider than the screen. If not all fit, a last line counts the rest."""
         chosen = self._choose(most)
         columns, bar_width, name_width = self._fit(width)
         scale = Scale.over(self.groups, self.found)
@@ -296,14 +296,14 @@ class ScoreTable:
                 if column.empty:
                     continue
                 if spare - (GAP + column.width) < bar - NARROW_BAR:
-                    break  # the order is the line-up's: nothing overtakes
+                    break  # keep the line-up's order
                 columns.append(column)
                 spare -= GAP + column.width
         bar = min(WIDEST_BAR, NARROW_BAR + max(0, spare))
         return columns, bar, max(SHORTEST_LABEL, wanted + min(0, spare))
 
     def _choose(self, most: int) -> list[int]:
-        """Leader, incumbent, bm25, the rest of the set, then by mean; in the order of the means."""
+        """Selects leader, incumbent, bm25, the rest of the set, then by mean. Sorted by mean."""
         if len(self.groups) <= most:
             return list(range(len(self.groups)))
         verdict = self.found.verdict
@@ -334,7 +334,7 @@ class ScoreTable:
 
 
 class StoreTable:
-    """What is left to choose by where rows score alike: time of a search, of an answer, and size."""
+    """The table for rows that score alike: search time, total time and size."""
 
     def __init__(self, found: Findings) -> None:
         self.found = found
@@ -356,14 +356,14 @@ class StoreTable:
 
     @property
     def length(self) -> int:
-        """How many rows there are to show."""
+        """The number of rows."""
         return len(self.rows)
 
     def _column(self, head: str, cell: Callable[[Row], str], *, left: bool = False) -> ScreenColumn:
         return ScreenColumn(head, tuple(map(cell, self.rows)), left)
 
     def lines(self, width: int, most: int, command: str) -> list[Text]:
-        """Head and rows, the fastest first."""
+        """Heading and rows, fastest first."""
         columns: list[ScreenColumn] = []
         for column in self._columns:
             if not column.empty and 2 + _total([*columns, column]) - GAP <= width:

@@ -1,4 +1,4 @@
-"""What `bakeoff score` prints: a table for people, CSV and JSON for programs."""
+"""Output of `bakeoff score`: a table for people, CSV and JSON for programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FORMAT = 2  # of the JSON
 
 
 def terminal(scored: ScoredRuns, *, per_query: bool = False) -> RenderableType:
-    """Which run leads and which may be best, by the first measure; then runs by measures with intervals."""
+    """Which run leads and which may be best on the first measure, then all runs and measures with intervals."""
     from rich.console import Group
     from rich.text import Text
 
@@ -90,7 +90,7 @@ def _per_query(scored: ScoredRuns) -> RenderableType:
 
 
 def as_csv(scored: ScoredRuns, *, per_query: bool = False) -> str:
-    """One value per line, unrounded; the mean's line has `all` for its query, as in trec_eval."""
+    """One value per line, unrounded. The mean has the query `all`, as in trec_eval."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["run", "measure", "query", "value", "low", "high"])
@@ -135,5 +135,5 @@ def as_json(scored: ScoredRuns, *, per_query: bool = False) -> str:
 
 
 def _finite(bound: float) -> float | None:
-    """A single query has no interval."""
+    """None if not finite: a single query has no interval."""
     return None if math.isnan(bound) else bound

@@ -1,4 +1,4 @@
-"""Tables beside the matrix: numbers as their columns want them, facts in words."""
+"""Further tables besides the matrix, with formatted numbers and facts as text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNKNOWN = "–"
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """A table in words and formatted figures."""
+    """A table of formatted text."""
 
     title: str
     heads: list[str]
@@ -24,7 +24,7 @@ class TextTable:
 
 
 def text_table(section: Section) -> TextTable:
-    """A section as it is shown."""
+    """Formats a section."""
     columns = section.head
     return TextTable(
         words(section.title),
@@ -35,12 +35,12 @@ def text_table(section: Section) -> TextTable:
 
 
 def head_words(head: Fact | str) -> str:
-    """The head of a column: a name, or a fact in words."""
+    """A column heading: a name, or a fact as text."""
     return head if isinstance(head, str) else words(head)
 
 
 def cell_text(cell: TableCell, column: TableColumn) -> str:
-    """One cell; a text, as of a name or an old result, is shown as it is."""
+    """Formats a cell. Text, such as a name, is unchanged."""
     if cell is None:
         return UNKNOWN
     if isinstance(cell, str | Fact):
@@ -72,5 +72,5 @@ def _plain_number(value: float, column: TableColumn) -> str:
 
 
 def _several(values: Sequence[float], column: TableColumn) -> str:
-    """A mean with its standard deviation, or numbers beside each other."""
+    """A mean with its standard deviation, or several numbers."""
     return ("±" if column.form == "spread" else " : ").join(_number(value, column) for value in values)

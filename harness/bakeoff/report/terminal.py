@@ -22,9 +22,9 @@ KEYS = (MODEL.key, STORE.key)
 
 
 def terminal(summary: Summary, *, wide: bool = False) -> RenderableType:
-    """All of a result; `wide` keeps the matrix in one table, however wide the screen is."""
+    """Prints all of a result. `wide` keeps the matrix in one table, whatever the screen width."""
     content = matrix(summary)
-    lost = [line for line in content.lines if line.reason]  # a reason may be long: it would widen a column
+    lost = [line for line in content.lines if line.reason]  # a long reason would widen a column
     parts: list[RenderableType] = [Prose(headline(summary), "bold")]
     parts += [Prose(summary.task.about)] if summary.task.about else []
     parts += [Text("")]
@@ -40,7 +40,7 @@ def terminal(summary: Summary, *, wide: bool = False) -> RenderableType:
 
 
 class _FittedMatrix:
-    """One table where it fits; otherwise the columns that decide, and below them the rest."""
+    """One table if it fits; otherwise the deciding columns, and the rest below."""
 
     def __init__(self, content: Matrix, wide: bool) -> None:
         self._content, self._wide = content, wide
@@ -54,7 +54,7 @@ class _FittedMatrix:
 
 
 class _Legend:
-    """The marks in one line where it fits, otherwise a line each."""
+    """The marks on one line if they fit, otherwise one per line."""
 
     def __init__(self, marks: Sequence[str]) -> None:
         self._marks = marks
@@ -66,7 +66,7 @@ class _Legend:
 
 
 def _essential_first(columns: Sequence[Column]) -> list[Column]:
-    """Who, the measure that decides, MRR, total time, money; then the rest in its order."""
+    """Sorts columns: name, deciding measure, MRR, total time, cost, then the rest."""
     essential = [column for column in columns if column.key in KEYS]
     essential += [column for column in columns if column.decides]
     essential += [column for column in columns if column.key in ("mrr", TOTAL.key, COST.key) and not column.decides]

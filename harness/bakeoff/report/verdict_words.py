@@ -1,4 +1,4 @@
-"""The verdict in words: the decision, what to take and whether to stop, what would settle it, and the picks."""
+"""The verdict as text: the decision, what to take, whether to stop, the next step, and the picks."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from bakeoff.results.picks import Choice, has_reliable_times
 from bakeoff.results.schema import Look, Pick, Row, Standing, Summary, Verdict
 
 CONFIDENCE = "95% confidence"
-NOT_SETTLED = "Not settled."  # before what would settle it
+NOT_SETTLED = "Not settled."  # precedes the next step
 WITHOUT_VERDICT = {
     "labels by row": "There is no verdict: hybrid labels come from each row’s own similarities, so no two rows share "
     "labels.",
     "fault": "There is no verdict: an error in Bakeoff prevented it.",
 }
 NO_MARKS = {"nothing ran", "not comparable", "one row", "nothing beats random", "all alike", "older format"}
-MADE_OF_OTHERS = ("fused", "reranked")  # types of rows that embed with the models of other rows
-NO_NEWS = 0.005  # a difference of a score that is worth no word
+MADE_OF_OTHERS = ("fused", "reranked")  # row types that use other rows' models
+NO_NEWS = 0.005  # smaller score differences are not mentioned
 USES = {
     "faster": "Faster",
     "fastest": "Fastest",
@@ -51,13 +51,13 @@ USES = {
 
 @dataclass(frozen=True)
 class Findings:
-    """A result as its words need it: rows that score alike are one group, and every group has one name."""
+    """A result prepared for text: rows that score alike form a group with one name."""
 
     summary: Summary
 
     @property
     def verdict(self) -> Verdict:
-        """What was decided."""
+        """The stored verdict."""
         return self.summary.verdict
 
     @cached_property
@@ -68,17 +68,17 @@ class Findings:
 
     @cached_property
     def group_of(self) -> dict[str, RowGroup]:
-        """By label, the group of a row that ran."""
+        """The group of each row that ran, by label."""
         return {row.label: group for group in self.groups for row in group.rows}
 
     @property
     def measure(self) -> str:
-        """What the deciding measure is called."""
+        """The display name of the deciding measure."""
         return self.short_label(self.verdict.measure)
 
     @cached_property
     def short_labels(self) -> dict[str, str]:
-        """By measure, its label without what stands in brackets, where that leaves it the only one of its name."""
+        """Each measure's label, without its bracketed part if that stays unique."""
         measures = dict.fromkeys([*self.summary.matrix_measures, self.verdict.measure])
         whole = {measure: self.summary.label(measure) for measure in measures}
         short = {measure: label.partition(" (")[0] for measure, label in whole.items()}
@@ -88,34 +88,34 @@ class Findings:
         }
 
     def short_label(self, measure: str) -> str:
-        """A measure as sentences call it."""
+        """A measure's name in sentences."""
         return self.short_labels.get(measure) or self.summary.label(measure)
 
     def mean(self, row: Row) -> float:
-        """The figure that decides."""
+        """A row's mean on the deciding measure."""
         return row.measures[self.verdict.measure].mean
 
     def name(self, label: str | None) -> str:
-        """What sentences call a row: its group's name, shortened; of one that did not run, its label."""
+        """A row's name in sentences: its group's name, shortened; its label if it did not run."""
         group = self.group_of.get(label or "")
         return shorten(group.name if group else label or "")
 
     @property
     def take(self) -> str:
-        """What to take; where a name has its store, with the store of the very row that was picked."""
+        """The name of the row to take, with its own store if the name has one."""
         label = self.verdict.take or ""
         return shorten(label) if label in self.group_of and self.group_of[label].parted else self.name(label)
 
     def names(self, labels: Sequence[str]) -> list[str]:
-        """The names of rows, each once."""
+        """The distinct names of rows."""
         return list(dict.fromkeys(map(self.name, labels)))
 
     def standing(self, label: str) -> Standing | None:
-        """What can be said of a row."""
+        """A row's standing in the verdict."""
         return self.verdict.standings.get(label)
 
     def pair(self, a: str, b: str) -> PairedDifference | None:
-        """Two rows, or those that score like them, where they were compared; a's mean minus b's."""
+        """The comparison of two rows or their equals, as a's mean minus b's."""
         mine, yours = self._alike(a), self._alike(b)
         for pair in self.verdict.pairs:
             if pair.a in mine and pair.b in yours:
@@ -128,17 +128,17 @@ class Findings:
         return {row.label for row in self.group_of[label].rows} if label in self.group_of else {label}
 
     def count(self, number: int) -> str:
-        """So many queries, or whatever the task asks."""
+        """A number of queries, or of the task's own unit."""
         return f"{number:,} {plural(self.summary.task.unit, number)}"
 
     @property
     def asked(self) -> str:
-        """So many queries, and of how many needs where several ask for the same thing."""
+        """The number of queries, and of needs if several queries share one."""
         return self.count(self.summary.task.queries) + of_needs(self.summary.task.clusters)
 
     @property
     def units(self) -> tuple[int, str]:
-        """How many queries count as one each, and what they are called: where queries share needs, those."""
+        """The number and name of the independent units: queries, or needs if queries share them."""
         task = self.summary.task
         return (task.clusters, "need") if task.clusters else (task.queries, task.unit)
 
@@ -155,9 +155,9 @@ class Findings:
 
     @cached_property
     def compares_stores(self) -> bool:
-        """Whether only stores are left to choose: all rows score alike, or most rows of the one model, and may be best.
+        """Whether only the store is left to choose: all rows, or most rows of the only model, score alike.
 
-        The others differ by what their indexes lose against exact search.
+        The others differ only by their index's loss against exact search.
         """
         if self.verdict.situation == "all alike":
             return True
@@ -169,22 +169,22 @@ class Findings:
 
     @property
     def has_marks(self) -> bool:
-        """Whether the verdict tells rows apart."""
+        """Whether the verdict separates rows."""
         return self.verdict.situation not in NO_MARKS and not self.compares_stores
 
     @property
     def has_incumbent(self) -> bool:
-        """Whether rows are compared with the one in use."""
+        """Whether rows are compared with an incumbent."""
         return bool(self.verdict.baseline) and self.verdict.baseline in self.group_of
 
 
 def unreliable(rows: Sequence[Row]) -> bool:
-    """Whether some row's times can't be trusted."""
+    """Whether some row's times are unreliable."""
     return not all(map(has_reliable_times, rows))
 
 
 def plural(noun: str, number: int) -> str:
-    """The noun for so many: `query`, `queries`, `class`, `classes`."""
+    """The noun for a number: `query`, `queries`, `class`, `classes`."""
     if number == 1:
         return noun
     return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}es" if noun.endswith("s") else f"{noun}s"
@@ -192,7 +192,7 @@ def plural(noun: str, number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The first lines of every report. `unsettled` says what would settle it, `meaning` what the measure is not."""
+    """The first lines of every report. `unsettled` is the next step, `meaning` explains the measure."""
 
     headline: str
     advice: str = ""
@@ -201,7 +201,7 @@ class Decision:
 
 
 def decision(found: Findings) -> Decision:
-    """Which one to take, and whether to stop; which look it is, where that is not the only one."""
+    """Which row to take and whether to stop, and the look if there are several."""
     said, look = _decision(found), found.verdict.look
     if look is None:
         return said
@@ -211,7 +211,7 @@ def decision(found: Findings) -> Decision:
 
 
 def look_sentence(summary: Summary, look: Look) -> str:
-    """Which look this is and what comes next."""
+    """The number of this look and the next step."""
     if not look.planned:
         later = f"This is look {look.number} at this question; the bounds allow for it."
         return f"{later} They need about twice the queries of a first look."
@@ -368,7 +368,7 @@ def _clear(found: Findings) -> Decision:
     name, rival = found.take, found.groups[1] if len(found.groups) > 1 else None
     pair = found.pair(_leader(found).label, rival.first.label) if rival else None
     lead = ""
-    if rival and found.verdict.look is not None:  # whose bounds allow for the other looks
+    if rival and found.verdict.look is not None:  # its bounds account for the other looks
         least, most = (getattr(found.standing(rival.first.label), name) for name in ("behind_least", "behind_most"))
         upper = "" if most is None else f" to {bound_above(most)}"
         lead = f"by {bound_below(least)}{upper}"
@@ -459,7 +459,7 @@ def _next_step(found: Findings, what: str) -> str:
 
 
 def pick_lines(found: Findings) -> list[tuple[str, str, str]]:
-    """The picks: use, label, and what it costs to take it. Stores that score alike are chosen by the table."""
+    """The picks: use, label, and cost. The table covers stores that score alike."""
     picks = () if found.compares_stores else found.verdict.picks
     return [(_use(pick, found), pick.label, _pick(pick, found)) for pick in picks]
 
@@ -511,7 +511,7 @@ def _less(pick: Pick, found: Findings) -> str:
 
 def _scores_less(least: float, most: float | None, *, in_set: bool) -> str:
     if most is None:
-        return "may score less" if in_set else "scores less, by how much is not known"
+        return "may score less" if in_set else "scores less, by an unknown amount"
     if in_set:
         return f"may score up to {bound_above(most)} less"
     if least < NO_NEWS:
@@ -520,7 +520,7 @@ def _scores_less(least: float, most: float | None, *, in_set: bool) -> str:
 
 
 def verdict_sentences(summary: Summary) -> list[str]:
-    """The decision, a sentence or two each; of an older result without figures, its stored sentences."""
+    """The decision as sentences; for an older result without figures, its stored ones."""
     if summary.verdict.sentences is not UNSET:
         return list(summary.verdict.sentences)
     said = decision(Findings(summary))
@@ -528,12 +528,12 @@ def verdict_sentences(summary: Summary) -> list[str]:
 
 
 def advice(summary: Summary) -> list[str]:
-    """The picks, a line each."""
+    """The picks, one line each."""
     return [f"{use}: {label}, {price}." for use, label, price in pick_lines(Findings(summary))]
 
 
 def choice_sentence(summary: Summary, choice: Choice) -> str:
-    """What the user's limits leave."""
+    """The choice within the user's limits."""
     if choice.pick is None:
         return f"Nothing that ran is within these limits.{_times_unknown(summary, choice)}"
     row = summary.row(choice.pick.label)
@@ -542,7 +542,7 @@ def choice_sentence(summary: Summary, choice: Choice) -> str:
 
 
 def score_and_price(summary: Summary, row: Row) -> str:
-    """A row's figure, and how much less than the best it scores, where it is not the one to take."""
+    """A row's score, and how much less than the best it scores."""
     figure = f"{summary.label(summary.verdict.measure)} {row.measures[summary.verdict.measure].mean:.3f}"
     standing = summary.verdict.standings.get(row.label)
     return figure if standing is None or row.label == summary.verdict.take else f"{figure}, {_behind(standing)}"
@@ -556,27 +556,27 @@ def _times_unknown(summary: Summary, choice: Choice) -> str:
     for name, labels in choice.untimed.items():
         if labels:
             why = no_time(summary.row(labels[0]), int(name.removeprefix("p")))
-            return f" The {name} of {join_names(labels)} is not known. {why}"
+            return f" The {name} of {join_names(labels)} is unknown. {why}"
     return ""
 
 
 def no_time(row: Row, q: int = 50) -> str:
-    """Why a row has no p50 or p95 to compare, with the remedy: more rounds alone time no paid model again."""
+    """Why a row has no p50 or p95 to compare, with a remedy. More rounds do not retime paid models."""
     total, answers = (row.latency.total.n, row.latency.search.n) if row.latency else (0, 0)
     if not (total or answers):
-        return f"The answers of {row.label} come from elsewhere, so there is no latency to compare."
+        return f"{row.label} has precomputed answers, so there is no latency to compare."
     needed = SAMPLES_FOR[q]
     if not has_reliable_times(row):
         return f"The timings of {row.label} are unreliable: run again when the machine is idle."
     if row.latency and (kept := row.latency.kept):
         timed = f"{row.label} was timed {kept.when} and is not compared with times of this run"
-        return f"{timed}: --time-hosted {needed} times it again, and pays."
-    few = f"{row.label} has too few samples for a p{q} ({total}, {needed} are needed)"
+        return f"{timed}: --time-hosted {needed} times it again and pays for it."
+    few = f"{row.label} has too few samples for a p{q} ({total}, {needed} needed)"
     if total >= answers:
         return f"{few}: raise --rounds."
     if total:
-        return f"{few}: a paid model is timed when a query is first asked. --time-hosted {needed} asks again, and pays."
+        return f"{few}: a paid model is timed only once. --time-hosted {needed} calls it again and pays for it."
     if row.row_type in MADE_OF_OTHERS:
-        return f"{row.label} asks rows whose query vectors or scores were there already: no answer was timed whole."
+        return f"{row.label} uses rows whose query vectors or scores were cached, so no answer was timed in full."
     cached = f"The query vectors of {row.label} came from the cache, so its answers were not timed"
-    return f"{cached}: --time-hosted {needed} times them, and pays."
+    return f"{cached}: --time-hosted {needed} times them and pays for it."

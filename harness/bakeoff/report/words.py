@@ -1,7 +1,7 @@
-"""The words of facts: one template or function for each id. Nothing else says them.
+"""The text of facts: one template or function per id.
 
-A template is filled with the fact's arguments; a function gets them by name. An extension has its own (`WORDS` in its
-`__init__`: its name → place).
+A template is filled with the fact's arguments; a function gets them by name. Extensions define their own (`WORDS` in
+`__init__`: name → place).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PARTS = {
 
 
 def words(fact: Fact) -> str:
-    """A fact in words; id and arguments of one that nobody has words for."""
+    """A fact as text; the id and arguments if no text is defined."""
     extension, _, name = fact.id.rpartition(".")
     known = (_words_of(extension) if extension else WORDS).get(name)
     try:
@@ -53,7 +53,7 @@ def words(fact: Fact) -> str:
 
 
 def failure_words(failure: Failure) -> str:
-    """Why a contender has no figures, in one line; an error of a library is named by its type."""
+    """Why a contender has no figures, on one line. A library's error starts with its type."""
     if failure.lacks:
         return "; ".join(dict.fromkeys(map(_lack_words, failure.lacks)))
     raised = failure.error if failure.kind == "raised" else ""
@@ -74,7 +74,7 @@ def _lack_words(fact: Fact) -> str:
 
 
 def price_words(price: Price | None) -> str:
-    """A list price and when it was seen."""
+    """A list price and its date."""
     return f"${price.usd_per_million_tokens:g} a million tokens, seen {price.seen}" if price else ""
 
 
@@ -91,32 +91,32 @@ def _plainly(fact: Fact) -> str:
 
 
 def some_of(names: Sequence[str], count: int) -> str:
-    """Those that are named, and how many more there are."""
+    """The listed names and the number of others."""
     return ", ".join(names) + (f" and {count - len(names)} more" if count > len(names) else "")
 
 
 def _no_prompts(model: str, document_prompt: str, query_prompt: str) -> str:
     prompts = f"{{ document_prompt = {document_prompt!r}, query_prompt = {query_prompt!r} }}"
-    return f"{model} was trained with prompts and gets none: set options = {prompts}"
+    return f"{model} was trained with prompts but has none here; set options = {prompts}"
 
 
 def _too_long(model: str, long: int, texts: int, estimated: bool, tokens: int, chunk_size: int, chunk_unit: str) -> str:
     chunking = f'chunking = {{ strategy = "recursive", size = {chunk_size}, unit = "{chunk_unit}" }}'
     return (
         f"{'about ' if estimated else ''}{long} of {texts} texts are longer than the {tokens} tokens that {model} "
-        f"reads, and are cut there: a [[contender]] of its own with {chunking} shows whether chunks do better"
+        f"reads, and are truncated; an extra [[contender]] with {chunking} shows whether chunks do better"
     )
 
 
 def _weights_as_given(labels: Sequence[str]) -> str:
-    flatters = "if they were chosen on these queries, the scores are too high"
-    return f"the fusion weights of {join_names(labels)} are the line-up’s; {flatters}"
+    flatters = "if they were tuned on these queries, the scores are too high"
+    return f"the fusion weights of {join_names(labels)} come from the line-up; {flatters}"
 
 
 def _token_vectors(vectors: int, texts: int, size: int, size_of_one_each: int) -> str:
     return (
-        f"{vectors / texts:,.0f} vectors per text: {vectors:,} vectors, {size:,} bytes as float32, where one vector "
-        f"each takes {size_of_one_each:,}"
+        f"{vectors / texts:,.0f} vectors per text: {vectors:,} vectors, {size:,} bytes as float32, compared with "
+        f"{size_of_one_each:,} for one vector per text"
     )
 
 
@@ -130,7 +130,7 @@ def _unanswered(count: int, queries: int, seconds: float) -> str:
 
 def _censored_times(seconds: float, percentiles: Sequence[str]) -> str:
     names = join_names(percentiles)
-    return f"{names} may be higher; answers were waited for {seconds:g} s"
+    return f"{names} may be higher; the wait for answers ended after {seconds:g} s"
 
 
 def _duplicates(count: int, documents: Sequence[str], originals: Sequence[str]) -> str:
@@ -197,8 +197,8 @@ def _unpinned(datasets: Sequence[str]) -> str:
 
 def _resumed(draft: str, whole: bool) -> str:
     if whole:
-        return f"an earlier run measured everything: its result is made from {draft}, and nobody is asked"
-    return f"goes on from {draft}: rankings that are there are kept, and all rows are timed again"
+        return f"an earlier run measured everything; making the result from {draft} without new requests"
+    return f"resuming from {draft}: finished rankings are reused, and all rows are timed again"
 
 
 def _words_band(low: int, high: int | None, queries: int) -> str:
@@ -207,12 +207,12 @@ def _words_band(low: int, high: int | None, queries: int) -> str:
 
 def _judged_share(share: str, places: int) -> str:
     first = "place" if places == 1 else f"{places} places"
-    return f"{share}: of the documents that matched in the first {first}, the share that has a grade."
+    return f"{share}: the graded share of the matching documents in the first {first}."
 
 
 def _unjudged_scores(measure: str, condensed: bool) -> str:
     head = (_SCORE_CONDENSED if condensed else _SCORE_IF_IRRELEVANT).format(measure=measure)
-    counted_as = "takes the others out of the rankings" if condensed else "counts the others as irrelevant"
+    counted_as = "removes the others from the rankings" if condensed else "counts the others as irrelevant"
     return (
         f"{head}: the score of the matrix, which {counted_as}. "
         "if relevant: the score if every one of them had the highest grade that was given."
@@ -220,19 +220,19 @@ def _unjudged_scores(measure: str, condensed: bool) -> str:
 
 
 def _short_lists(queries: int) -> str:
-    return f"{pluralise(queries, 'query')} got fewer results than there are documents"
+    return f"{pluralise(queries, 'query')} got fewer results than documents exist"
 
 
 def _ranks_unlike(label: str, query: str, place: int, expected: str, got: str) -> str:
-    """Of two exact rows over the same vectors."""
+    """Two exact rows with the same vectors that rank differently."""
     return (
-        f"ranks differently from {label}, which searches the same vectors exactly: query {query}, place {place} has "
+        f"ranks differently from {label}, which also searches these vectors exactly: query {query}, place {place} has "
         f"{got or 'nothing'} instead of {expected or 'nothing'}"
     )
 
 
 def _other_model(asked: str, answered: Sequence[str]) -> str:
-    return f"{asked} was requested, but the service says that {join_names(answered)} answered"
+    return f"{asked} was requested, but the service reports {join_names(answered)}"
 
 
 def _nothing_relevant(count: int, queries: Sequence[str]) -> str:
@@ -254,14 +254,14 @@ def _run_unjudged(run: str, count: int, named: Sequence[str]) -> str:
 
 
 def _other_texts_or_categories(tasks: Sequence[str]) -> str:
-    return f"other texts or categories: the tasks are {' and '.join(tasks)}"
+    return f"different texts or categories: the tasks are {' and '.join(tasks)}"
 
 
 def _no_scores(file: str, problem: str, remedy: str) -> str:
     said = f"{file}: {problem}" if file else problem
     return (
         f"{said} ({remedy})" if remedy else said
-    ) + "; --contender NAME checks one alone, NEW=OLD one with another name in the baseline"
+    ) + "; --contender NAME checks only that one, NEW=OLD one that was renamed"
 
 
 def _history_results(count: int, first: str, last: str) -> str:
@@ -315,7 +315,7 @@ WORDS: Words = {
     "too_long": _too_long,
     "changed_vectors": "the server's vectors differ from the cached ones (cosine below 0.99); run with --no-cache",
     "other_model": _other_model,
-    "sent_errors": "the service sent an error beside complete data; the data was used",
+    "sent_errors": "the service sent an error with complete data; the data was used",
     "vector_lengths": (
         "vectors arrive with lengths from {shortest:.2f} to {longest:.2f} and are normalised here; in production, "
         "a store that uses inner product needs normalised vectors too"
@@ -327,7 +327,7 @@ WORDS: Words = {
     "unmatched": _unmatched,
     "unstable": "ranked differently between rounds; its scores are means over the rounds",
     "no_such_precision": "{store} has no {precision} vectors; size and speed are those of float32",
-    "keeps_originals": "{store} keeps the float32 vectors beside their {precision} codes; its size includes both",
+    "keeps_originals": "{store} keeps the float32 vectors as well as their {precision} codes; its size includes both",
     "refused_metadata": _refused_metadata,
     "short_lists": _short_lists,
     "ranks_unlike": _ranks_unlike,
@@ -347,7 +347,7 @@ WORDS: Words = {
     ),
     "weights_as_given": _weights_as_given,
     "graded_by_model": (
-        "a model alone made {by_model} of {grades} grades, which may bias the scores; bakeoff grade corrected "
+        "only a model gave {by_model} of {grades} grades, which may bias the scores; bakeoff grade corrected "
         "adjusts them by people's grades of a sample"
     ),
     "identical_ids": (
@@ -372,18 +372,18 @@ WORDS: Words = {
     "run_lacks": _run_lacks,
     "run_unjudged": _run_unjudged,
     # of results that are compared
-    "other_documents": "other documents: {count} are only in one of the two, such as {example!r}",
-    "other_number_of_documents": "other documents: there are {first} and {second}",
-    "other_queries": "other queries: {count} are only in one of the two, such as {example!r}",
-    "other_query_texts": "other queries: {count} have another text, such as {example!r}",
-    "other_grades": "other judgments: {count} queries have other grades, such as {example!r}",
-    "other_threshold": "another threshold: rel = {first} and {second}",
+    "other_documents": "different documents: {count} are in only one of the two, such as {example!r}",
+    "other_number_of_documents": "different documents: {first} and {second}",
+    "other_queries": "different queries: {count} are in only one of the two, such as {example!r}",
+    "other_query_texts": "different queries: {count} have a different text, such as {example!r}",
+    "other_grades": "different judgments: {count} queries have different grades, such as {example!r}",
+    "other_threshold": "different thresholds: rel = {first} and {second}",
     "other_texts_or_categories": _other_texts_or_categories,
     "no_contender_ran": "no contender of the baseline ran",
     "no_scores": _no_scores,
     "not_compared": _not_compared,
     # of the history
-    "no_results": "There is no result here yet: bakeoff run makes one.",
+    "no_results": "There are no results here yet; bakeoff run makes one.",
     "history_results": _history_results,
     "history_leader": "Latest result: {label} has the highest {measure}, {score:.3f}.",
     "history_change": _history_change,
@@ -392,7 +392,7 @@ WORDS: Words = {
     "index_not_compared": "the run was interrupted before the index was compared with exact search",
     "resumed": _resumed,
     "unpinned": _unpinned,
-    "waits_for": "process {process} on {host} is asking for the same texts: waiting for it, at most {limit:.0f} s",
+    "waits_for": "process {process} on {host} is requesting the same texts; waiting for it, at most {limit:.0f} s",
     # heads of tables
     "contender": "Contender",
     "row": "Row",
@@ -402,7 +402,7 @@ WORDS: Words = {
     "by_length": "{measure} by length of the query",
     "language": "{name} ({queries})",
     "words": _words_band,
-    "fewest_of_a_group": "In brackets: queries. Groups of fewer than {queries} are left out.",
+    "fewest_of_a_group": "In brackets: number of queries. Groups with fewer than {queries} are left out.",
     # unjudged documents
     "unjudged": "Unjudged documents",
     "score_condensed": _SCORE_CONDENSED,
@@ -412,21 +412,21 @@ WORDS: Words = {
     "unjudged_scores": _unjudged_scores,
     "bounds": "Whatever grades they get, the score stays between the two.",
     "no_bounds_condensed": (
-        "{measure} moves up what is below an unjudged document: the two are no bounds, since a document that gets a "
-        "low grade may lower the score."
+        "{measure} moves up what is below an unjudged document. So the two are not bounds: a document with a low grade "
+        "may lower the score."
     ),
     "no_bounds_normalised": (
-        "{measure} is divided by what all relevant documents make possible, and each further one raises that: the two "
-        "are no bounds, and a score may even fall when more is relevant."
+        "{measure} is divided by the ideal score, which rises with each relevant document. So the two are not bounds: "
+        "a score may even fall when more documents are relevant."
     ),
     # second stages
-    "second_stage": "What the second stage added ({measure})",
+    "second_stage": "Gain of the second stage ({measure})",
     "first_stage": "first stage",
     "reranked": "reranked",
     "gain": "gain",
     "stage_p50": "stage p50",
     "gain_per_ms": "gain per ms",
-    "uncorrected_p": "p is that of the paired test of the two rows, not corrected for the other rows of the matrix.",
+    "uncorrected_p": "p is from the paired test of the two rows, not corrected for the other rows of the matrix.",
     # tuned weights
     "tuned_weights": "Tuned weights ({measure})",
     "fusion": "Fusion",

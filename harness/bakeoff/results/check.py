@@ -44,7 +44,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
         return WORSE if self.worse else FINE
 
     def to_json(self, text: Sequence[str]) -> bytes:
-        """Everything except gauges, which repeat figures. `text` has the facts in words."""
+        """Everything except gauges, which repeat figures. `text` has the facts as sentences."""
         content = {
             "format": FORMAT, "command": self.command, "worse": self.worse, **without_nan(self.figures),
             "facts": without_nan(msgspec.to_builtins(self.facts)), "text": text,
@@ -53,15 +53,13 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
     def to_openmetrics(self) -> str:
         """The text format of OpenMetrics 1.0, which Prometheus' text file collector reads too."""
-        status = Gauge(
-            "worse", "1 where the check found a change or a loss", float(self.worse), {"check": self.command}
-        )
+        status = Gauge("worse", "1 if the check found a change or a loss", float(self.worse), {"check": self.command})
         return openmetrics([status, *self.gauges])
 
 
 def unreachable(command: str) -> str:
     """Metrics of a check whose service did not answer, so that the monitor does not keep old figures."""
-    return openmetrics([Gauge("reached", "0 where the service could not be reached", 0.0, {"check": command})])
+    return openmetrics([Gauge("reached", "0 if the service could not be reached", 0.0, {"check": command})])
 
 
 def openmetrics(gauges: Sequence[Gauge]) -> str:

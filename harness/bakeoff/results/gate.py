@@ -222,7 +222,7 @@ def _checks(
 def _finds(
     sides: Sequence[tuple[Values, Values]], averaging: Averaging, max_drop: float, alpha: float
 ) -> list[float | None]:
-    """For each contender the drop that is found in it, corrected for those that changed and for itself."""
+    """The detectable drop of each contender, corrected for the number of changed ones."""
     changes = [differences_of(new, old) for new, old in sides]
     distinct = len({d.tobytes() for d in changes if d.any()})
     return [

@@ -55,7 +55,7 @@ def save(outcome: Outcome, out: Path | str, *, command: str = "") -> Path:
 
 
 def save_draft(folder: Path, progress: Progress = silent) -> Path:
-    """Writes the result of a draft beside it."""
+    """Writes the result of a draft into the folder next to it."""
     outcome = finish(folder, progress)
     try:
         return save(outcome, folder.parent)

@@ -130,7 +130,7 @@ Action = Literal["take and stop", "take for now", "switch", "keep", "do not choo
 
 
 class Verdict(msgspec.Struct, kw_only=True, frozen=True):
-    """The verdict as facts: who may be best, what to do, and what these queries can't show."""
+    """The verdict as facts: which rows may be best, what to do, and what these queries can't show."""
 
     measure: Public[str]
     leader: Public[str | None]  # has the highest mean
@@ -164,9 +164,9 @@ class Verdict(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Cost(msgspec.Struct, kw_only=True, frozen=True):
-    """What a row's vectors cost, now or when they were first bought, and a million such documents would.
+    """The cost of a row's vectors, now or when first paid for, and of a million such documents.
 
-    `usd_paid` is what this run's own requests cost, also those whose answers could not be used.
+    `usd_paid` is the cost of this run's requests, including unusable answers.
     `usd_per_thousand_queries` is for embedding and reranking.
     """
 
@@ -184,7 +184,7 @@ class Cost(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Kept(msgspec.Struct, kw_only=True, frozen=True):
-    """When (dates, UTC) and on which machines the calls were timed whose vectors or scores came from the cache."""
+    """Dates (UTC) and machines of the timings of cached vectors or scores."""
 
     stages: list[Literal["embed", "rerank"]]
     first: str

@@ -66,11 +66,11 @@ def score(
     precision: Precision = "double",
     seed: int = SEED,
 ) -> ScoredRuns:
-    """Over every judged query (trec_eval's -c), or over those that every run answered (what it does without).
+    """Scores every judged query (trec_eval's -c), or only those that every run answered (its default).
 
-    `precision` is that in which scores are sorted: double as trec_eval 10 does, or single as earlier ones and
-    pytrec_eval do. Judgments are grades by query and document, runs scores by query and document; each may be a TREC
-    file too. `rel` is 1 by default, or the task's where the judgments are a result's file.
+    `precision` is that of sorting: double as in trec_eval 10, or single as in earlier versions and
+    pytrec_eval. Judgments are grades by query and document, runs scores by query and document; each may be a TREC
+    file too. `rel` is 1 by default, or the task's if the judgments come from a result.
     """
     chosen = _measures(measures)
     if isinstance(judgments, (str, Path)):

@@ -398,7 +398,7 @@ def _outlook(standings: _Standings) -> Outlook | None:
 
 
 def _queries_to_separate(standings: _Standings, rival: str) -> tuple[int, int] | None:
-    """For the rows that may be best, of those that score alike one; where one is left, for it and the rival."""
+    """Planned queries for the distinct rows that may be best; for a single one, with its closest rival."""
     found, averaging = standings.by_label, standings.question.averaging
     labels = [label for label in standings.labels if standings.same[label] == label]
     within = np.array([found[label].mark != "worse" for label in labels])

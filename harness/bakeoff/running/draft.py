@@ -316,7 +316,9 @@ class Draft:
             raise InputError("a run is writing this draft", file=folder, remedy="wait until it ends, or interrupt it")
         if not is_at(draft._lock, folder):
             draft.close()
-            raise InputError("was finished by another command", file=folder, remedy="look for the result beside it")
+            raise InputError(
+                "was finished by another command", file=folder, remedy="look for the result in the same folder"
+            )
         return draft
 
     @property
@@ -503,7 +505,7 @@ class Drafts:
     def left(self, question: str, means: str) -> Draft | None:
         """A draft of the same run, if there is one. Removes empty drafts of killed runs.
 
-        If all queries were asked, the code may differ.
+        A complete draft is used even if the code has changed.
         """
         for folder in sorted(self.folder.glob(f"*{SUFFIX}"), reverse=True):
             try:

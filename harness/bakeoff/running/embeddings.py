@@ -140,7 +140,7 @@ class Embeddings:
         )
 
     def _provider(self, row: EmbeddingRow) -> tuple[Provider, tuple[Fact, ...]]:
-        """With the vectors that came with the task, and the note that says so."""
+        """The provider, with the task's own vectors if there are any, and a note about them."""
         provider = row.create(self.folder)
         if provider.by_id or isinstance(provider, Fitted) or row.per_token:
             return provider, ()

@@ -59,7 +59,7 @@ class Engine(Plugin, ABC):
         self.entry = entry
 
     def start(self, contenders: Sequence[System], shared: Path | None, vectors: Sequence[Path] = ()) -> None:
-        """Called before anything is paid for; raises where the line-up can't run.
+        """Called before anything is paid for; raises if the line-up can't run.
 
         `shared` is the cache, `vectors` are the folders of `--vectors`.
         """

@@ -202,7 +202,7 @@ def with_gains(extras: Extras, finished: FinishedRun, ran: Sequence[Scored]) -> 
 
 
 def check_tunable(lineup: Lineup) -> None:
-    """Raise before the run where there is nothing to tune."""
+    """Raise before the run if there is nothing to tune."""
     if not any(isinstance(contender, Fused) for contender in lineup.contenders):
         raise InputError("--tune-weights needs a [[fusion]] in the line-up", remedy="see docs/concepts/kind-ordered.md")
 

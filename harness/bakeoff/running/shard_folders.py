@@ -64,7 +64,7 @@ class ShardNumber:
 def complete_folders(folder: Path, listed: Collection[str] | None = None, named: str = "") -> tuple[Path, ...]:
     """Folders of all shards, in order. The error for a missing shard names the command that makes it.
 
-    Of a copy, only `listed` files count, as it may hold files that were removed at its address, `named`.
+    For a copy, only `listed` files count, since files may have been removed at its address, `named`.
     """
     address = named or folder
     if not folder.is_dir():

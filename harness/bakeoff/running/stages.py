@@ -72,7 +72,7 @@ class Compared(msgspec.Struct, frozen=True, array_like=True, tag=7):
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Measurements of a contender that was asked here."""
+    """Measurements of a contender queried in this run."""
 
     build: Build
     timing: Timing
@@ -84,7 +84,7 @@ class Search:
     not_compared: Fact | None = None  # why nothing is known of a loss, where that is not the row's own nature
 
     def beside(self, compared: Compared) -> Search:
-        """With the comparison with exact search."""
+        """Adds the comparison with exact search."""
         return replace(
             self, loss=compared.loss, short=compared.short, unlike=compared.unlike, not_compared=compared.fault
         )
@@ -109,7 +109,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A contender that ran: `search` if it was asked here, `readings` by seed if its answers came from files."""
+    """A contender that ran: `search` if it was queried here, `readings` by seed if its answers came from files."""
 
     contender: System
     scores: Scores

@@ -66,7 +66,7 @@ def warm_up(prepared: Sequence[Prepared], task: Task, kind: TaskKind, limits: Ti
 def take_turns(
     turns: Sequence[Turns | NotRun], queries: int, rounds: int, progress: Progress, draft: Draft | None = None
 ) -> list[Turns | NotRun]:
-    """All rounds. A contender that fails is not asked again. Without a draft, answers are not stored."""
+    """Runs all rounds. A contender that fails is not queried again. Without a draft, answers are not stored."""
     rows = list(turns)
     with progress("queries", len(rows) * rounds * queries) as advance:
         for number in range(rounds):

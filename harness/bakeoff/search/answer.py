@@ -25,7 +25,7 @@ class NoAnswer(BakeoffError):
 
 
 class Timed(IntEnum):
-    """Where an answer's times come from: this run alone, partly an earlier one, or partly unknown."""
+    """Where an answer's times come from: only this run, partly an earlier one, or partly unknown."""
 
     NOW = 0
     EARLIER = 1
@@ -34,10 +34,10 @@ class Timed(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The ranking of one query and its times. `embed_ns` is None where nothing was embedded.
+    """The ranking of one query and its times. `embed_ns` is None if nothing was embedded.
 
     `kept_embed` and `kept_rerank` are times of earlier runs, for vectors and scores from the cache. `limit_ns` is the
-    limit that an answer missed, which leaves its ranking empty and stages that were not reached at 0.
+    limit that an answer exceeded; its ranking is then empty, and stages not reached are 0.
     """
 
     ranking: Ranking
@@ -61,14 +61,14 @@ class Answer:
 
     @classmethod
     def missing(cls, error: NoAnswer) -> Answer:
-        """Of a call that was ended."""
+        """The answer of a call that was ended."""
         limit_ns = int(error.seconds * 1e9)
         embed_ns, rerank_ns = (limit_ns if error.stage == stage else None for stage in ("embed", "rerank"))
         search_ns = limit_ns if error.stage == "search" else 0
         return cls(Ranking((), ()), search_ns, embed_ns, rerank_ns, limit_ns=limit_ns)
 
     def held_to(self, limit_ns: int) -> Answer:
-        """Without its ranking where it came too late."""
+        """Drops the ranking if the answer exceeded the limit."""
         if self.limit_ns or self.own_ns <= limit_ns:
             return self
         return replace(self, ranking=Ranking((), ()), limit_ns=limit_ns)
@@ -93,11 +93,11 @@ class Searcher(ABC):
         return False
 
     def exact_search(self) -> ExactRankings | None:
-        """The same vectors searched exactly; None where there are no vectors."""
+        """The same vectors searched exactly; None if there are no vectors."""
         return None
 
     def short_lists(self, queries: Sequence[Query], rankings: Mapping[str, Ranking]) -> int:  # noqa: ARG002
-        """Number of queries with incomplete rankings, where no exact search can be compared."""
+        """The number of queries with incomplete rankings, for rows without an exact reference."""
         return 0
 
     def close(self) -> None:  # noqa: B027 - most hold nothing

@@ -1,7 +1,7 @@
 """Blockwise exact search, the reference for every index.
 
-One matrix product per block. Only documents that beat the query's current k-th best become candidates. Memory beside
-the vectors is one block of scores and the candidates.
+One matrix product per block. Only documents that beat the query's current k-th best become candidates. Besides the
+vectors, memory holds one block of scores and the candidates.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class _Best:
 
 
 def _kth(scores: Similarities, k: int) -> Similarities:
-    """The k-th best score of each row, as a column; -inf where there are fewer than k."""
+    """The k-th best score of each row, as a column; -inf if there are fewer than k."""
     if scores.shape[1] < k:
         return np.full((len(scores), 1), -np.inf, dtype=np.float32)
     at = scores.shape[1] - k

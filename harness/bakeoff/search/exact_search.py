@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 def sample(queries: Sequence[T], multiplications: int, depth: int) -> Sequence[T]:
-    """The queries on which an exact store is checked; all of them where that is cheap.
+    """The queries on which an exact store is checked; all of them if that is cheap.
 
     `multiplications` is the cost of one query, `depth` the length of its ranking.
     """
@@ -127,7 +127,7 @@ class ExactSearch(ExactRankings):
         return chunks * cosine_tolerance(self.vectors.shape[1])
 
     def score(self, document: str, query: Query) -> float:
-        """Of the document's own vectors."""
+        """The score by the document's own vectors."""
         return self.index.document_score(self.vectors[self.index.rows_of(document)] @ self.queries[query.id])
 
 

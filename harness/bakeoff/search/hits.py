@@ -21,7 +21,7 @@ class Hits:
     scores: Sequence[float]
 
     def read(self, k: int) -> Hits:
-        """At most k of ids and scores that are no sequences: a generator may be endless."""
+        """Reads at most k ids and scores, since a generator may be endless."""
         if isinstance(self.ids, Sized) and isinstance(self.scores, Sized):
             return self
         return Hits(list(islice(self.ids, k)), list(islice(self.scores, k)))

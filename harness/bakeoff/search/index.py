@@ -119,7 +119,7 @@ class Index:
         return self.metadata.get(self.owners[row], _NOTHING)
 
     def all_fields(self) -> list[Mapping[str, Any]] | None:
-        """The metadata of every chunk; None where no document has any."""
+        """The metadata of every chunk; None if no document has any."""
         return [self.fields(row) for row in range(len(self.ids))] if self.metadata else None
 
     def passing(self, filters: Sequence[Condition]) -> NDArray[np.int32]:

@@ -31,7 +31,7 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class FirstDifference(msgspec.Struct, frozen=True):
-    """The first position at which two rankings differ; None where a list ended."""
+    """The first position at which two rankings differ; None if a list ended."""
 
     query: str
     place: int  # from 1
@@ -65,8 +65,8 @@ class NotExact(StoreError):
 class Losses:
     """The losses of one run; rows with the same key hold the same vectors and share one exact search.
 
-    `rows` says how many rows of each key there will be: after the last one its search is let go. `unlike` has the
-    exact rows that passed and still rank differently on a query outside the sample.
+    `rows` is the number of rows per key; after the last one, its search is released. `unlike` has the exact rows that
+    passed and still rank differently on a query outside the sample.
     """
 
     task: Task
@@ -116,7 +116,7 @@ class Losses:
 
 
 def _answered(task: Task, retrieved: Mapping[str, Ranking]) -> Task:
-    """Without the queries that have no ranking."""
+    """Removes the queries without a ranking."""
     if all(query.id in retrieved for query in task.queries):
         return task
     queries = [query for query in task.queries if query.id in retrieved]

@@ -23,7 +23,7 @@ from bakeoff.embedding.cache import VectorCache
 
 @dataclass(frozen=True, slots=True)
 class Reranked:
-    """Scores in the order of the candidates, higher is better; `tokens` where a server counted them."""
+    """Scores in the order of the candidates, higher is better; `tokens` if a server counted them."""
 
     scores: Sequence[float]
     tokens: int | None = None
@@ -49,7 +49,7 @@ class Reranker(Plugin, Adapter, ABC):
         return {"reranker": self.name, "model": self.model}
 
     def load(self, *, offline: bool = False) -> None:
-        """Load what the first call needs; raises Unavailable where that is impossible."""
+        """Load what the first call needs; raises Unavailable if that is impossible."""
 
     @abstractmethod
     def rank(self, query: str, documents: Sequence[str]) -> Reranked:
@@ -60,7 +60,7 @@ class Reranker(Plugin, Adapter, ABC):
         return None
 
     def cost(self, tokens: float, searches: int) -> float | None:
-        """Dollars; None where no price is known."""
+        """Dollars; None if no price is known."""
         if self.usd_per_million is None or self.usd_per_search is None:
             return None
         return tokens * self.usd_per_million / 1e6 + searches * self.usd_per_search

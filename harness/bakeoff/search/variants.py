@@ -36,7 +36,7 @@ class Variant:
         """Fit to the documents: int8 needs the range of each dimension."""
         if self.dimensions is not None and self.dimensions > documents.shape[1]:
             raise InputError(
-                f"{self.dimensions} dimensions asked for, but the vectors have {documents.shape[1]}",
+                f"{self.dimensions} dimensions requested, but the vectors have {documents.shape[1]}",
                 remedy=f"ask for {documents.shape[1]} or fewer",
             )
         if self.precision != "int8" and isinstance(documents, VectorRows):

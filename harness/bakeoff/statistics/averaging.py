@@ -1,7 +1,7 @@
 """What a mean is taken over: the queries themselves, or the traffic that sampled queries represent.
 
-Every table of a result asks one of these two for its means, intervals and tests, so that they can't mix them. Queries
-that ask for the same thing are a cluster. They leave the means alone, and are one unit to every interval and test.
+Every table of a result uses the same one of these for its means, intervals and tests. Queries that ask for the same
+thing form a cluster, which is one unit in every interval and test. Clusters do not affect the means.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class Averaging(Protocol):
 
     @property
     def clusters(self) -> int:
-        """How many clusters the queries are in; 0 where each is its own."""
+        """The number of clusters; 0 if every query is its own."""
 
     def count_units(self, where: Mask) -> int:
-        """How many queries, or clusters with such a query, these are."""
+        """The number of these queries, or of the clusters that they are in."""
 
     def number_units(self, queries: int, /) -> NDArray[np.intp]:
-        """For each query the number of its unit: its own, or that of its cluster."""
+        """Each query's unit number: its own, or its cluster's."""
 
     def mean(self, values: Values, where: Mask | None = None) -> float:
         """The mean over all queries, or over some."""
@@ -63,7 +63,7 @@ class Averaging(Protocol):
     def pairs(
         self, scores: ScoresByName, *, among: Collection[str] | None = None, bounded: bool = True
     ) -> list[PairedDifference]:
-        """All pairs of contenders; of very many, only those with the best and of neighbours.
+        """All pairs of contenders; if there are very many, only those with the best and neighbours.
 
         `among` requests every pair of these instead. Holm's correction is over all pairs.
         """
@@ -84,14 +84,14 @@ class Averaging(Protocol):
         """The Holm-adjusted p of each mean being within the margin of 0."""
 
     def linear(self, values: Values) -> Values:
-        """Values whose plain mean and standard error are those of this averaging, for what knows plain ones only.
+        """Values whose plain mean and standard error equal this averaging's, for methods that only know plain means.
 
-        One for each query, or for each cluster.
+        One per query or per cluster.
         """
 
     @property
     def heaviest(self) -> float:
-        """How much more than the average query, or cluster, the one with the largest share counts."""
+        """The largest share of a query or cluster, divided by the average share."""
 
     @property
     def has_error(self) -> bool:
@@ -135,11 +135,11 @@ class PerQuery:
     def pairs(
         self, scores: ScoresByName, *, among: Collection[str] | None = None, bounded: bool = True
     ) -> list[PairedDifference]:
-        """From samples guarded against rare failures."""
+        """Guarded against rare failures."""
         return compare(scores, among, bounded=bounded)
 
     def differences(self, table: Values, pairs: Pairs, *, bounded: bool = True) -> Differences:
-        """From the same samples."""
+        """Guarded against rare failures, like `pairs`."""
         return guard_differences(table, pairs, bounded=bounded)
 
     def best_set(self, table: Values, *, bounded: bool = True) -> BestSet:
@@ -177,8 +177,8 @@ class PerQuery:
 class PerQueryAsked:
     """Queries count by their share of the traffic. Errors follow from the sampling design.
 
-    Tests are those of plain queries, on linearised values. Where one query stands for a stratum of several, nothing is
-    known of the error, and nothing can be told apart. Not `by_traffic`, all queries count alike, but in clusters.
+    Tests run on linearised values. If one query represents a stratum of several, the error is unknown and no test is
+    significant. Without `by_traffic`, all queries count the same, but in clusters.
     """
 
     strata: Strata
@@ -192,7 +192,7 @@ class PerQueryAsked:
 
     @property
     def clusters(self) -> int:
-        """By their names."""
+        """The number of distinct cluster names."""
         return len(set(self.strata.clusters))
 
     def count_units(self, where: Mask) -> int:
@@ -222,7 +222,7 @@ class PerQueryAsked:
     def pairs(
         self, scores: ScoresByName, *, among: Collection[str] | None = None, bounded: bool = True
     ) -> list[PairedDifference]:
-        """Student's test is the strata's; Wilcoxon's is of the drawn queries, unweighted, or of clusters."""
+        """Student's test is stratified; Wilcoxon's uses the sampled queries or clusters unweighted."""
         table = table_of(list(scores.values()))
 
         def pair(i: int, j: int) -> PairedDifference:
@@ -304,7 +304,7 @@ class PerQueryAsked:
 
     @property
     def heaviest(self) -> float:
-        """By the weights."""
+        """Computed from the weights."""
         shares = np.bincount(units_of(self.strata), self.strata.weights)
         return float(shares.max() * len(shares))
 
@@ -314,16 +314,16 @@ class PerQueryAsked:
 
     @cached_property
     def has_error(self) -> bool:
-        """Every stratum is drawn in part by at least two units, or whole, but not all of them whole."""
+        """Every stratum has at least two sampled units or is fully sampled, and not all are fully sampled."""
         known = np.isfinite(stratified.linearise(np.zeros(len(self.strata.weights)), self.strata)).all()
         return bool(known) and not self._whole
 
 
 def averaging_of(drawn: Sequence[Drawn | None], seed: int = SEED, clusters: Sequence[str] = ()) -> Averaging:
-    """By traffic where every query says what it stands for, else plain. Shares of some queries are made shares of 1.
+    """Weights by traffic if every query has a share, else equally. Shares of a subset are rescaled to sum to 1.
 
-    A query without a cluster is one of its own. Where clusters join queries, strata are not used: a cluster may have
-    queries of several, and the error of a sample without strata is no smaller.
+    A query without a cluster is its own cluster. With clusters, strata are ignored: a cluster may span several strata,
+    and ignoring them does not make the error smaller.
     """
     known = [each for each in drawn if each is not None]
     by_traffic = bool(known) and len(known) == len(drawn)
@@ -338,7 +338,7 @@ def averaging_of(drawn: Sequence[Drawn | None], seed: int = SEED, clusters: Sequ
 
 
 def fewest_for_equivalence(pairs: Sequence[tuple[Values, Values]], margin: float, averaging: Averaging) -> int | None:
-    """How many queries, or clusters, show the pair that varies least to be equivalent; None where none do."""
+    """The queries or clusters needed to show that the least variable pair is equivalent; None if no number would do."""
     spreads = [spread(averaging.linear(differences_of(a, b))) for a, b in pairs if len(a) > 1]
     if not spreads or not averaging.has_error:
         return None

@@ -5,7 +5,7 @@ under random flips of the signs of whole queries (max-T). No correction over the
 the truly best row can exclude it.
 
 A few queries can't rule out that a rival fails now and then. So each test has two imagined queries on which every rival
-scores 0 and the tested row its mean, or three of them where there are many rows.
+scores 0 and the tested row its mean (three if there are many rows).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def best_set(
 
 @dataclass(frozen=True, slots=True)
 class FlippedRows:
-    """Rows and their sums under the flips that all tests share. The last sum is of the imagined queries' signs."""
+    """Rows and their sums under the flips that all tests share. The last sum covers the imagined queries' signs."""
 
     table: Values
     imagined: int
@@ -91,7 +91,7 @@ class FlippedRows:
 
     @classmethod
     def of(cls, table: Values, imagined: int, heaviest: float, flips: int, seed: int) -> FlippedRows:
-        """Every flip of few queries, else as many as can be afforded."""
+        """Enumerates all flips for few queries, else draws as many as are affordable."""
         n, rows = table.shape
         padded = np.zeros((n + imagined, rows + 1))
         padded[:n, :rows], padded[n:, rows] = table, 1.0
@@ -102,7 +102,7 @@ class FlippedRows:
         return cls(table, imagined, heaviest, sums, exact=False)
 
     def test(self, row: int) -> RowTest:
-        """The test of this row against all others."""
+        """Tests this row against all others."""
         failure, n = self.heaviest * float(self.table[:, row].mean()), len(self.table) + self.imagined
         leads = without_noise(self.table - self.table[:, [row]])
         sums = leads.sum(axis=0) - self.imagined * failure
@@ -119,7 +119,7 @@ class FlippedRows:
 class RowTest:
     """Each rival's mean lead over a row with its error, and its studentised form, observed and under flips.
 
-    `squares` is the sum of squared leads, `differing` the number of queries on which a rival scores otherwise.
+    `squares` is the sum of squared leads, `differing` the number of queries on which a rival's score differs.
     """
 
     row: int
@@ -143,7 +143,7 @@ class RowTest:
         return float(p), float(least.max())
 
     def most_behind(self, rivals: Mask, level: float) -> Values:
-        """The most that every other row can be behind this one, if this is the best."""
+        """How far every other row can be behind this one at most, if this is the best."""
         near = self.near(rivals)
         largest = self.flipped[near].max(axis=0, initial=-np.inf)
         bar = np.where(near, self._bar(largest, level), 0.0)

@@ -52,9 +52,9 @@ MANY_PAIRS = 1000  # up to this many, all pairs are shown
 def compare(
     scores: Mapping[str, ArrayLike], among: Collection[str] | None = None, *, bounded: bool = True
 ) -> list[PairedDifference]:
-    """Every pair among these; else all pairs or, if there are very many, those with the best and of neighbours by mean.
+    """Compares all pairs of these or, if there are very many, those with the best and neighbours by mean.
 
-    All are tested, and Holm's correction is over all distinct ones. `bounded` scores are from 0 to 1.
+    All pairs are tested, and Holm's correction covers all distinct ones. `bounded` scores are from 0 to 1.
     """
     table = table_of(list(scores.values()))
 
@@ -80,7 +80,7 @@ def compare_pairs(
     describe: Callable[[int, int], PairedDifference],
     test: Callable[[Pairs], Differences],
 ) -> list[PairedDifference]:
-    """The selected pairs, described, with the interval and p of a test over all pairs."""
+    """Describes the selected pairs, with interval and p from a test over all pairs."""
     indices = list(combinations(range(len(names)), 2))
     if not indices:
         return []
@@ -105,7 +105,7 @@ def select_pairs(names: Sequence[str], means: Values, pairs: Pairs, among: Colle
 
 
 def nearest_pairs(means: Values, pairs: Pairs) -> Pairs:
-    """All pairs; if there are very many, those with the best and of neighbours by mean."""
+    """All pairs; if there are very many, those with the best and neighbours by mean."""
     if len(pairs) <= MANY_PAIRS:
         return pairs
     order = np.argsort(-means, kind="stable")
@@ -125,7 +125,7 @@ def compare_chosen(
     chosen: Sequence[tuple[str, str]],
     compared: Callable[[Mapping[str, Values]], list[PairedDifference]] = compare,
 ) -> list[PairedDifference]:
-    """The chosen pairs only, each compared on its own. Holm's correction is over the distinct ones."""
+    """Compares only the chosen pairs. Holm's correction covers the distinct ones."""
     pairs = [compared({a: scores[a], b: scores[b]})[0] for a, b in chosen]
     asked = [hypothesis_of(differences_of(scores[a], scores[b])) for a, b in chosen]
     adjusted = holm_of_distinct([pair.p for pair in pairs], asked)
@@ -160,13 +160,13 @@ class Drop:
     p: float
     least: float
     most: float
-    most_seen: float  # if no query fails but those that were seen to
+    most_seen: float  # assuming no failures beyond the observed ones
 
 
 def assess_drop(differences: Values, allowed: float, *, alpha: float = ALPHA, imagined: float | None = None) -> Drop:
     """Student's one-sided test of after minus before, per query. Each bound has level 1 − alpha.
 
-    `imagined` adds a query, for `most` alone: n queries can't rule out failures that none of them shows.
+    `imagined` adds a query to `most` only, since n queries can't rule out failures that none of them shows.
     """
     d = without_noise(np.asarray(differences, dtype=np.float64))
     worst = d if imagined is None else np.append(d, imagined)
@@ -199,7 +199,7 @@ def finds_drop(
 ) -> float | None:
     """The true drop that is shown to exceed the allowed one with this power; None if there is none.
 
-    The drop comes from queries that score 0, added to the observed differences. So it has a spread of its own, even if
+    The drop comes from queries that score 0, added to the observed differences. So it has a spread even if
     nothing has changed yet. `before` are scores of 0 or more.
     """
     from scipy.special import ndtri, stdtrit

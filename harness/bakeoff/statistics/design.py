@@ -32,8 +32,8 @@ def queries_for_width(
 ) -> int | None:
     """The fewest queries whose paired interval is on average no wider than this; `variance` is of one score.
 
-    The interval is the guarded one: a side on which few queries differ much has an imagined `failure`, which costs so
-    much. `far` is the share of queries that differ so much on a side.
+    The interval is guarded: a side on which few queries differ much gets an imagined query that costs `failure`. `far`
+    is the share of queries on a side that differ that much.
     """
     sd = math.sqrt(2 * variance)
 
@@ -45,7 +45,7 @@ def queries_for_width(
 
 
 def _guarded_width(n: int, sd: float, failure: float, level: float) -> float:
-    """Of an interval both of whose ends have one imagined query, about a mean difference of 0."""
+    """The width of an interval around 0 with one imagined query at each end."""
     from scipy.special import stdtrit
 
     spread = math.sqrt(((n - 1) * sd**2 + failure**2 * n / (n + 1)) / n)
@@ -81,7 +81,7 @@ def queries_for_anova(
 
 
 def fewest_queries(enough: Callable[[int], bool]) -> int | None:
-    """The smallest number from 2 on that is enough. All larger ones must be, too."""
+    """The smallest sufficient number, at least 2. All larger numbers must be sufficient too."""
     low, high = 1, 2
     while not enough(high):
         low, high = high, 2 * high

@@ -1,9 +1,9 @@
-"""What these queries can show: the gap below which a better row usually goes unnoticed, and the queries a gap takes.
+"""Power: the smallest gap that these queries usually show, and the queries needed for a given gap.
 
-Rows differ on some queries and tie on others. A gap that is made by shifting every query alike is found far more often
-than a real one, so the observed queries are weighted by exp(λ · difference) until their mean difference is the gap:
-that keeps ties and which differences there are. The test is the one that decides whether a row may be the best, or
-the one against an incumbent, either of which makes several `comparisons` at once.
+Rows differ on some queries and tie on others. A gap made by shifting every query equally is found far more often
+than a real one. So the observed queries are weighted by exp(λ · difference) until their mean difference is the gap,
+which keeps the ties and the differences that occur. The test is that of the set of the best, or the one against an
+incumbent. Both make several `comparisons` at once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def find_noticeable_gap(
     """The true gap that this many queries show with this power; smaller ones usually go unnoticed.
 
     None if fewer than ten queries differ, or if no gap that these queries can be weighted to reaches the power.
-    `heaviest` is what a failure of the query with the largest share counts for, or 0 for a measure without bounds.
+    `heaviest` is the weight of a failure of the query with the largest share, or 0 for an unbounded measure.
     """
     d = differences_of(leader, rival)
     if np.count_nonzero(d) < FEWEST_UNLIKE:
@@ -64,10 +64,10 @@ def find_noticeable_gap(
 def chance_to_show(
     gap: float, n: int, variance: float, failure: float, comparisons: int = 1, *, incumbent: bool = False
 ) -> float:
-    """How often the confidence set of the best excludes a row that has so many rivals, by a normal approximation.
+    """How often the set of the best excludes a row with this many rivals, by a normal approximation.
 
-    Or how often one of so many rows is shown to beat an `incumbent`. `failure` is the cost of an imagined failure,
-    which is the worse row's mean.
+    With an `incumbent`, how often one of this many rows is shown to beat it. `failure` is the cost of an imagined
+    failure, which is the worse row's mean.
     """
     from scipy.special import ndtr, ndtri
 
@@ -89,15 +89,15 @@ def queries_for_gap(
     incumbent: bool = False,
     power: float = 0.8,
 ) -> tuple[int, int] | None:
-    """How many queries show a true gap with this power, from the pair's own spread; a range if it is vague.
+    """How many queries show a true gap with this power, given the pair's spread; a range if that is uncertain.
 
-    The spread is the plain one: weighted to a small gap, few queries would lose it. None if no number would do.
+    The spread is unweighted, since weights would lose it if queries are few. None if no number would do.
     """
     d = differences_of(leader, rival)
     if len(d) < 2 or not np.any(d) or gap <= 0:
         return None
     variance, failure = float(d.var(ddof=1)), heaviest * float(np.mean(rival))
-    if incumbent and len(d) > FEWEST_TO_PLAN:  # further out in the tail, a variance that came out small costs more
+    if incumbent and len(d) > FEWEST_TO_PLAN:  # further out in the tail, an underestimated variance costs more
         variance *= (len(d) - 1) / (len(d) - FEWEST_TO_PLAN)
     needed = fewest_queries(
         lambda n: chance_to_show(gap, n, variance, failure, comparisons, incumbent=incumbent) >= power
@@ -109,9 +109,9 @@ def queries_for_gap(
 
 
 def queries_to_separate(table: Values, within: Mask, *, gap: float, heaviest: float = 1.0) -> tuple[int, int] | None:
-    """How many queries exclude a row that is behind by the gap from the set of the best, as the median over pairs.
+    """How many queries exclude a row that trails by the gap from the set of the best; the median over pairs.
 
-    `table` has queries × rows, no two of them alike, and `within` the rows that may be best now.
+    `table` is queries × rows without equal rows; `within` are the rows that may be best now.
     """
     means = table.mean(axis=0)
     leader, *rivals = sorted(np.flatnonzero(within), key=lambda row: -means[row])

@@ -1,4 +1,4 @@
-"""Differences of two rows with possibly rare failures: intervals, p and equivalence with imagined queries.
+"""Intervals, p and equivalence of two rows, guarded against rare failures by imagined queries.
 
 With 20 queries, a failure on every twentieth query stays unseen in 36% of samples, and the spread gives no warning of
 it. So each side on which few queries differ much gets one more, imagined query, on which the better-looking row fails.
@@ -36,10 +36,10 @@ class Differences:
 def guard_differences(
     table: Values, pairs: Pairs, *, bounded: bool = True, heaviest: float = 1.0, level: float = 1 - ALPHA
 ) -> Differences:
-    """Of pairs of columns (queries × rows); p is at most 1 − level where the interval is without 0.
+    """Compares pairs of columns (queries × rows). p is at most 1 − level if the interval excludes 0.
 
-    `bounded` are measures from 0 to 1: others get Student's interval as it is, and none where all differ alike. Values
-    that stand for unequal shares have a `heaviest` query, of which one failure may not have been seen.
+    Only `bounded` measures (0 to 1) are guarded. Others get Student's interval, and none if all differences are equal.
+    With unequal weights, the imagined failure has the weight `heaviest`.
     """
     low, high, p = (np.full(len(pairs), np.nan) for _ in range(3))
     means = table.mean(axis=0)
@@ -58,9 +58,9 @@ def guard_differences(
 
 
 def guard_mean(d: Values, *, heaviest: float = 1.0, level: float = 1 - ALPHA) -> tuple[float, float, float]:
-    """The same of one sample of differences from −1 to 1, whose scores are not known: a failure costs the most it can.
+    """The same for one sample of differences from −1 to 1 with unknown scores: a failure has the maximum cost.
 
-    NaN, NaN and 1 where there is no spread.
+    NaN, NaN and 1 if there is no spread.
     """
     failure = np.array([heaviest * WORST])
     low, lower = _end(d[None, :], failure, FAR * heaviest, level, bounded=True)
@@ -70,9 +70,9 @@ def guard_mean(d: Values, *, heaviest: float = 1.0, level: float = 1 - ALPHA) ->
 
 
 def _end(d: Values, failures: Values, far: float, level: float, *, bounded: bool) -> tuple[Values, Values]:
-    """The lower end of each row's mean and the one-sided p of its being 0 or less: the more cautious of both samples.
+    """The lower end of each row's mean and the one-sided p of its being ≤ 0, the more cautious of both samples.
 
-    NaN where there is no spread.
+    NaN if there is no spread.
     """
     low, p = _student(d, level)
     if bounded:
@@ -93,7 +93,7 @@ def _student(d: Values, level: float) -> tuple[Values, Values]:
 
 
 def _of_alike(d: Values, level: float) -> tuple[float, float, float]:
-    """For a difference that is equal on every query: exact, for bounded values."""
+    """The exact interval of a bounded difference that is equal on every query."""
     if np.ptp(d) > 0 or d.min() < DIFFERENCES[0] or d.max() > DIFFERENCES[1]:
         return math.nan, math.nan, math.nan
     low, high = exact_interval(d, DIFFERENCES, level=level)
@@ -101,11 +101,11 @@ def _of_alike(d: Values, level: float) -> tuple[float, float, float]:
 
 
 def equivalence_p(differences: ArrayLike, margin: float, *, worst: float | None = WORST) -> float:
-    """p of two one-sided tests (Schuirmann, 1987): small where the true mean is within ± the margin.
+    """p of two one-sided tests (Schuirmann, 1987): small if the true mean is within ± the margin.
 
-    Each side has one imagined query with the worst difference, however many queries differ: a rule that counts them
-    would let losses through as large as the margin. Values that stand for unequal shares have a `worst` that is the
-    number of queries times the largest share; None is for values without bounds, of which no spread shows nothing.
+    Each side has one imagined query with the worst difference, however many queries differ, since a rule that counts
+    them would miss losses as large as the margin. With unequal weights, `worst` is the number of queries times the
+    largest share. It is None for unbounded values, which show nothing without a spread.
     """
     from scipy.special import stdtr
 
@@ -123,9 +123,9 @@ def equivalence_p(differences: ArrayLike, margin: float, *, worst: float | None 
 def queries_for_equivalence(
     margin: float, sd: float = 0.0, *, worst: float = WORST, power: float = 0.8, alpha: float = ALPHA
 ) -> int | None:
-    """How many queries show two rows to be equivalent that are: in such a share of cases, for differences of this sd.
+    """How many queries show two equivalent rows to be so with this power, for differences of this sd.
 
-    Without a spread it is the fewest with which equivalence can be shown at all. None where no number would do.
+    Without a spread, the fewest that can show equivalence at all. None if no number would do.
     """
     from scipy.special import ndtri, stdtrit
 

@@ -1,13 +1,13 @@
-"""Several looks at growing data: bounds that hold over all of them together.
+"""Repeated looks at growing data, with bounds that hold over all looks.
 
-Whoever labels more queries and tests again finds a difference more often than 5% of the time where there is none.
+Labelling more queries and testing again finds a false difference more than 5% of the time.
 Planned looks spend alpha by Lan and DeMets' function of Pocock's kind (Biometrika 70, 1983), along the paths that
-random flips of whole queries take through the looks. Looks that nobody planned are tested plainly at the first, and
-later by a bound that holds at every look (a normal mixture of self-normalised sums; de la Peña, Lai and Shao, 2009).
-Where nothing of the first look is left, since every cluster has got another query, that bound alone decides.
+random flips of whole queries take through the looks. Without a plan, the first look is an ordinary test, and later ones
+use a bound that holds at every look (a normal mixture of self-normalised sums; de la Peña, Lai and Shao, 2009). If
+every cluster has gained a query since the first look, only that bound decides.
 
-Every look is worked out again from the queries that it had, so no state is kept. What an earlier look has shown stays
-shown, unless the data have turned round since.
+Every look is recomputed from its queries, so there is no stored state. What an earlier look has shown stays valid,
+unless the data have reversed since.
 """
 
 from __future__ import annotations
@@ -45,45 +45,45 @@ from bakeoff.statistics.detectable import chance_to_show
 from bakeoff.statistics.small_samples import FEWEST_UNLIKE
 from bakeoff.statistics.tests import first_equal, flip_sums
 
-STEPS = 16  # halvings of the interval in which the length of a plan is looked for
+STEPS = 16  # bisection steps for the length of a plan
 PATHS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """At which look each query joined, from 1 on; `shares` of the planned queries at each look, if there is a plan."""
+    """The look at which each query joined, from 1; `shares` of the planned queries at each look, if there is a plan."""
 
     joined: NDArray[np.int_]
     shares: Sequence[float] = ()
 
     @property
     def number(self) -> int:
-        """Which look this is."""
+        """The number of this look."""
         return int(self.joined.max())
 
     def until(self) -> Iterator[Mask]:
-        """The queries of each look, those of earlier ones included."""
+        """The queries up to each look."""
         for look in range(1, self.number + 1):
             yield self.joined <= look
 
 
 def spent(share: float, alpha: float = ALPHA) -> float:
-    """How much of alpha may be spent once this share of the planned queries is there."""
+    """The share of alpha that may be spent at this share of the planned queries."""
     return alpha * math.log(1 + (math.e - 1) * min(share, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """Of one look: what a value must exceed, and p of each observed value, which is at most alpha where it does."""
+    """The bar of one look, and the p of each observed value: at most alpha if it exceeds the bar."""
 
     bar: float
     p: Values
 
 
 def spend(paths: Sequence[Values], observed: Sequence[Values], shares: Sequence[float], alpha: float) -> list[Boundary]:
-    """Alpha along the paths that flips take: a look lets those cross that did not before, as many as are left to spend.
+    """Spends alpha along the flips' paths: at each look, as many new paths may cross as alpha allows.
 
-    A look at which no path can cross spends nothing, and what it leaves is spent later.
+    A look at which no path can cross leaves its share for later looks.
     """
     flips = len(paths[0])
     waiting, found = np.ones(flips, dtype=bool), []
@@ -104,7 +104,7 @@ def spend(paths: Sequence[Values], observed: Sequence[Values], shares: Sequence[
 def mixture_bar(squares: Values, first: Values, alpha: float = ALPHA) -> Values:
     """What a sum, divided by the root of its sum of squares, must exceed at any look after the first.
 
-    `first` are the sums of squares at the first look, which fix the mixture; where these are 0 there is no bar.
+    `first` are the sums of squares at the first look, which fix the mixture; if these are 0, there is no bar.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         growth = squares / first
@@ -113,7 +113,7 @@ def mixture_bar(squares: Values, first: Values, alpha: float = ALPHA) -> Values:
 
 
 def mixture_p(studentised: Values, squares: Values, first: Values, alternatives: int = 1) -> Values:
-    """p that holds at every look, of sums above 0; corrected for the alternatives."""
+    """The p of sums above 0 that holds at every look, corrected for the number of alternatives."""
     with np.errstate(divide="ignore", invalid="ignore"):
         growth = squares / first
         log_p = np.log1p(growth) / 2 - growth * np.square(studentised) / (2 * (1 + growth))
@@ -131,7 +131,7 @@ def best_set_at(
     flips: int = FLIPS,
     seed: int = SEED,
 ) -> BestSet:
-    """The confidence set of the best at the last of these looks; that of `best_set` where there was one, unplanned."""
+    """The set of the best at the last look; equal to `best_set` for a single unplanned look."""
     if not looks.shares and looks.number == 1:
         return best_set(table, bounded=bounded, heaviest=heaviest, alpha=alpha, flips=flips, seed=seed)
     _, firsts, place = np.unique(first_equal(table), return_index=True, return_inverse=True)
@@ -152,7 +152,7 @@ def best_set_at(
 def _flipped_rows(
     rows: Values, looks: Looks, imagined: int, heaviest: float, flips: int, seed: int
 ) -> list[FlippedRows]:
-    """The rows of each look with their sums under flips, in which a query keeps its signs from look to look."""
+    """The rows of each look with their sums under flips. A query keeps its signs from look to look."""
     return [
         FlippedRows(rows[there], imagined, heaviest, np.vstack((sums[:-2], sums[-1:])), exact=False)
         for there, sums in zip(looks.until(), _sums_at(rows, looks, imagined, flips, seed), strict=True)
@@ -160,7 +160,7 @@ def _flipped_rows(
 
 
 def _sums_at(rows: Values, looks: Looks, imagined: int, flips: int, seed: int) -> Iterator[Values]:
-    """For each look, by flip: every row's sum, that of the queries' signs, and that of the imagined queries' signs."""
+    """For each look and flip: every row's sum, and the sums of the real and imagined queries' signs."""
     flips = min(affordable(flips, len(rows)), max(FEWEST_FLIPS, CELLS // rows.shape[1] ** 2))
     signs = _flips_of(np.ones((max(imagined, 1), 1)), flips, seed) * (imagined > 0)
     sums = np.zeros((rows.shape[1] + 1, flips))
@@ -182,7 +182,7 @@ def _unflipped_rows(rows: Values, looks: Looks, imagined: int, heaviest: float) 
 
 
 def _planned_set(looks: Sequence[FlippedRows], shares: Sequence[float], alpha: float) -> BestSet:
-    """As `best_set`: a small part of alpha against all rows, the rest against those that pass, each over all looks."""
+    """Like `best_set` over all looks: a small share of alpha tests all rows, the rest those that pass."""
     rows = looks[-1].table.shape[1]
     leads = _leading(looks[-1].table)
     everyone = [np.ones(rows, dtype=bool)] * len(looks)
@@ -195,7 +195,7 @@ def _planned_set(looks: Sequence[FlippedRows], shares: Sequence[float], alpha: f
     for row in range(rows):
         tests = [look.test(row) for look in looks]
         after = _tested(tests, passed, shares, (1 - FIRST) * alpha)
-        since = len(looks) - 1 if leads[row] else 0  # a row that leads now is not excluded by what was seen before
+        since = len(looks) - 1 if leads[row] else 0  # an earlier look does not exclude a row that leads now
         p[row] = min(1.0, before[row].p[since:].min() / FIRST, after.p[since:].min() / (1 - FIRST))
         if p[row] > alpha:
             most = np.maximum(most, after.most)
@@ -216,7 +216,7 @@ def _leading(table: Values) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class _RowOverLooks:
-    """Of a row at each look: p of its being the best and what it is behind at least; what others are behind at most."""
+    """A row at each look: the p of being best, its least gap to the best, and the others' largest gap to it."""
 
     p: Values
     least: Values
@@ -234,26 +234,26 @@ def _tested(tests: Sequence[RowTest], rivals: Sequence[Mask], shares: Sequence[f
     ]
     last = tests[-1]
     bars = np.full(len(near[-1]), student(found[-1].bar, last.n))
-    for row in np.flatnonzero(~near[-1]):  # with which the test would be blunter
+    for row in np.flatnonzero(~near[-1]):  # they would weaken the test
         wider = [np.maximum(path, test.flipped[row]) for path, test in zip(paths, tests, strict=True)]
         bars[row] = student(spend(wider, observed, shares, level)[-1].bar, last.n)
     return _RowOverLooks(np.array([float(each.p[0]) for each in found]), np.array(least), _most(last, bars))
 
 
 def _least(test: RowTest, near: Mask, bars: Values) -> float:
-    """What a row is behind the best at least; -inf where nothing is near."""
+    """The least gap of a row to the best; -inf if no rival is near."""
     return float((test.lead - np.minimum(bars, LARGE) * test.error)[near].max(initial=-np.inf))
 
 
 def _most(test: RowTest, bars: Values) -> Values:
-    """What every other row is behind this one at most, if this is the best."""
+    """How far every other row can be behind this one at most, if this is the best."""
     bars = np.where(np.arange(len(bars)) == test.row, 0.0, bars)
     most: Values = np.maximum(0.0, np.minimum(bars, LARGE) * test.error - test.lead)
     return np.where(np.isfinite(bars), most, np.inf)
 
 
 def _unplanned_set(looks: Sequence[FlippedRows], plain: BestSet | None, alpha: float) -> BestSet:
-    """`plain` is that of the first look, unless nothing of it is left."""
+    """The set without a plan. `plain` is the first look's set, if any of its units are unchanged."""
     rows = looks[-1].table.shape[1]
     leads, everyone = _leading(looks[-1].table), np.ones(rows, dtype=bool)
     p, least, most = np.ones(rows), np.zeros(rows), np.zeros(rows)
@@ -287,7 +287,7 @@ def versus_at(
     flips: int = FLIPS,
     seed: int = SEED,
 ) -> Versus:
-    """Every row against the incumbent at the last of these looks; as `versus` where there was one, unplanned."""
+    """Every row against the incumbent at the last look; equal to `versus` for a single unplanned look."""
     if not looks.shares and looks.number == 1:
         return versus(table, incumbent, bounded=bounded, heaviest=heaviest, alpha=alpha, flips=flips, seed=seed)
     others = np.arange(table.shape[1]) != incumbent
@@ -312,7 +312,7 @@ def versus_at(
                 shown = (plain.low, plain.p_better) if sign > 0 else (-plain.high, plain.p_worse)
                 low[0], p[0] = shown[0][others], shown[1][others]
         holds = np.maximum.accumulate(low, axis=0)[-1], np.minimum.accumulate(p, axis=0)[-1]
-        turned = sign * difference <= 0  # what an earlier look has shown does not hold against later data
+        turned = sign * difference <= 0  # later data overrule an earlier look
         sides.append((np.where(turned, low[-1], holds[0]), np.where(turned, p[-1], holds[1])))
     (low, p_better), (high, p_worse) = sides
     found = np.tile(np.array([[0.0], [0.0], [0.0], [1.0], [1.0]]), table.shape[1])
@@ -322,7 +322,7 @@ def versus_at(
 
 @dataclass(frozen=True, slots=True)
 class _Leads:
-    """Of one look: rows' leads over the incumbent, or the reverse, with imagined queries that cost the failures."""
+    """Rows' leads over the incumbent at one look, or the reverse, including imagined failures."""
 
     n: int
     means: Values
@@ -350,7 +350,7 @@ class _Leads:
 
     @property
     def error(self) -> Values:
-        """Of the mean."""
+        """The standard error of the mean."""
         return self.size / math.sqrt(self.n * max(self.n - 1, 1))
 
 
@@ -396,7 +396,7 @@ def _unplanned_bounds(looks: Sequence[_Leads], alpha: float) -> tuple[Values, Va
 
 @dataclass(frozen=True, slots=True)
 class LookCost:
-    """Queries: of one look, of all planned looks, and on average until a look decides, with the gap and without one."""
+    """Queries for one look, for all planned looks, and on average until a decision, with and without the gap."""
 
     fixed: int
     most: int
@@ -414,9 +414,9 @@ def cost_of_looks(
     comparisons: int = 1,
     seed: int = SEED,
 ) -> LookCost | None:
-    """By normal paths through equal steps, for the test that decides who may be best, imagined queries included.
+    """The cost of planned looks for the set of the best, simulated by normal paths with equal steps.
 
-    `variance` is that of the differences, `failure` what an imagined query costs. None where no number would do.
+    `variance` is of the differences, `failure` the cost of an imagined query. None if no number would do.
     """
     fixed = fewest_queries(lambda n: chance_to_show(gap, n, variance, failure, comparisons) >= power)
     if fixed is None:

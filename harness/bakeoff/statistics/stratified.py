@@ -24,15 +24,15 @@ from bakeoff.statistics.small_samples import Part, exact_interval_of_parts
 
 MEANS = (0.0, 1.0)  # the bounds of measures
 THIN = 2  # units of a stratum
-ENDLESS = 10**12  # queries that there could be, where no log says how many
+ENDLESS = 10**12  # assumed size of the population without a log
 
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """How queries were drawn: each one's share of the traffic, its stratum, and how many queries that stratum has.
+    """How queries were sampled: each one's share of the traffic, its stratum, and that stratum's size.
 
-    Queries of one cluster ask for the same thing: they were drawn together, and count as one unit. Clusters are within
-    strata; without any, each query is a unit.
+    Queries of a cluster ask for the same thing and count as one unit. Clusters lie within strata; without clusters,
+    each query is a unit.
     """
 
     weights: Values
@@ -105,7 +105,7 @@ def is_whole(strata: Strata) -> bool:
 
 
 def parts_of(values: Values, strata: Strata) -> list[Part]:
-    """The values by stratum; of clusters their means."""
+    """The values by stratum; for clusters, their means."""
     names = np.array(strata.names)
     inside = [np.flatnonzero(names == name) for name in dict.fromkeys(strata.names)]
     if not strata.clusters:
@@ -120,7 +120,7 @@ def parts_of(values: Values, strata: Strata) -> list[Part]:
 
 
 def units_of(strata: Strata) -> NDArray[np.intp]:
-    """For each query the number of its unit: of its cluster, or its own."""
+    """Each query's unit number: its cluster's, or its own."""
     if not strata.clusters:
         return np.arange(len(strata.weights))
     number = {name: at for at, name in enumerate(dict.fromkeys(strata.clusters))}
@@ -148,7 +148,7 @@ def effect_size(a: Values, b: Values, strata: Strata) -> float:
 
 
 def linearise(values: Values, strata: Strata) -> Values:
-    """Values whose plain mean and its plain standard error are the stratified ones of the given values: one per unit.
+    """Values, one per unit, whose plain mean and standard error equal the stratified ones.
 
     The map is linear, so it holds for differences as well. Methods for plain means work on these values.
     """
@@ -166,7 +166,7 @@ def _errors(table: Values, strata: Strata) -> tuple[Values, Values, int]:
 
 
 def _deviations(table: Values, strata: Strata) -> tuple[Values, int]:
-    """What each unit adds to the error of the means, whose square is the sum of their squares; degrees of freedom."""
+    """Each unit's contribution to the error of the means, and degrees of freedom. Contributions add in squares."""
     deviations, freedom = np.zeros(table.shape), 0
     units = units_of(strata)
     for inside in _groups(strata, units):
@@ -186,9 +186,9 @@ def _deviations(table: Values, strata: Strata) -> tuple[Values, int]:
 
 
 def _groups(strata: Strata, units: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    """The strata that were drawn in part. One of two units is taken together with the largest other (collapsed strata).
+    """The partly sampled strata. A stratum of two units is merged with the largest other (collapsed strata).
 
-    Two units know next to nothing of their spread: intervals by them alone held in 0.92, collapsed in 0.95 of samples.
+    Two units say little about their spread: coverage was 0.92 without collapsing and 0.95 with it.
     """
     names = np.array(strata.names)
     drawn = [np.flatnonzero(names == name) for name in dict.fromkeys(strata.names)]

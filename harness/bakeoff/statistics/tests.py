@@ -24,7 +24,7 @@ def sign_flip_test(differences: ArrayLike, *, flips: int = FLIPS, seed: int = SE
 
 
 def sign_flip_tests(values: Values, pairs: Pairs | None = None, *, flips: int = FLIPS, seed: int = SEED) -> Values:
-    """One p for each pair of columns (queries × contenders), or for each column as it is.
+    """One p for each pair of columns (queries × contenders), or for each column itself.
 
     All share the flips: a pair's flipped sum is the difference of two columns' sums, so 45 pairs cost ten columns.
     There are enough flips for the smallest p to stay significant under Holm's correction for up to 500 tests.
@@ -121,7 +121,7 @@ def holm_of_pairs(pvalues: Values, table: Values, indices: Sequence[tuple[int, i
 
 
 def holm_of_distinct(pvalues: ArrayLike, hypotheses: Sequence[Hashable | None]) -> Values:
-    """Holm's correction where several tests may share a hypothesis, which counts once. None gets 1, untested."""
+    """Holm's correction in which a hypothesis shared by several tests counts once. None is untested and gets 1."""
     largest: dict[Hashable, float] = {}
     for hypothesis, p in zip(hypotheses, np.asarray(pvalues, dtype=np.float64).tolist(), strict=True):
         if hypothesis is not None:

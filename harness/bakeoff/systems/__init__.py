@@ -1,6 +1,6 @@
 """Row types, one module each: fields, requirements, dry-run cost, preparation and querying.
 
-Extensions and other packages add theirs; a line-up names a foreign one by `system`.
+Extensions and other packages can add more. A line-up selects one by `system`.
 """
 
 from __future__ import annotations

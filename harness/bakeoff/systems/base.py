@@ -91,7 +91,7 @@ class RunContext(CorpusVectors, Protocol):
         """The cache of a provider's vectors."""
 
     def place(self, store: Store) -> None:
-        """Place a store's indexes as the engine requires."""
+        """Place a store's indexes where the engine requires."""
 
     def nearest(self, queries: Vectors, vectors: Vectors | VectorRows, k: int) -> tuple[Rows, Similarities]:
         """Exact search by the run's engine."""
@@ -99,7 +99,7 @@ class RunContext(CorpusVectors, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NotRun:
-    """A contender that has no answers, and why."""
+    """A contender without answers, and the reason."""
 
     contender: System
     failure: Failure
@@ -107,18 +107,18 @@ class NotRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
-    """Time and size of preparation; None where not applicable."""
+    """Time and size of preparation; None if not applicable."""
 
     seconds: float
     index_bytes: int | None = None
     dimensions: int | None = None
     vector_bytes: float | None = None  # of one stored vector
-    notes: tuple[Fact, ...] = ()  # what a reader of the row must know
+    notes: tuple[Fact, ...] = ()  # warnings about the row
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A contender ready for queries. `embedder` is set where it embeds them."""
+    """A contender ready for queries. `embedder` is set if it embeds them."""
 
     contender: System
     searcher: Searcher
@@ -128,7 +128,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A contender with ready answers: files by seed, or rankings from Python."""
+    """A contender with precomputed answers: files by seed, or rankings from Python."""
 
     contender: System
     files: Mapping[str, Path]
@@ -167,10 +167,10 @@ class Identity(NamedTuple):
 
 @dataclass(frozen=True)
 class System(Plugin, ABC):
-    """One row of the matrix. `name` is its label without the store; `unset` says which variables are not set.
+    """One row of the matrix. `name` is its label without the store; `unset` lists variables that are not set.
 
-    `asked` is False for ready answers, which are read before anything is paid for. `embeds_documents`: whether the
-    corpus is embedded for it.
+    `asked` is False for precomputed answers, which are read before anything is paid for. `embeds_documents`: whether
+    the corpus is embedded for it.
     """
 
     row_type: ClassVar[str]
@@ -203,12 +203,12 @@ class System(Plugin, ABC):
 
     @property
     def weighted(self) -> bool:
-        """Whether somebody gave its parts unequal weights."""
+        """Whether its parts have manually set, unequal weights."""
         return False
 
     @property
     def identity(self) -> Identity:
-        """What a result calls its parts."""
+        """The names of its parts in a result."""
         return Identity("", self.name)
 
     @property
@@ -242,7 +242,7 @@ class System(Plugin, ABC):
     def count(self, run: RunContext, ready: Ready) -> Prepared | None:  # noqa: ARG002 - most ask no model
         """`prepare` for a dry run, which only counts paid calls and builds no index.
 
-        None where no model is called.
+        None if no model is called.
         """
         return None
 
@@ -252,9 +252,9 @@ class System(Plugin, ABC):
 
     @abstractmethod
     def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared | Given:
-        """Make the row ready for queries. An exception fails this row alone.
+        """Make the row ready for queries. An exception fails only this row.
 
-        `scratch` is a folder of its own, not yet created; `ready` has the earlier rows.
+        `scratch` is its own folder, not yet created; `ready` has the earlier rows.
         """
 
     def to_dict(self) -> dict[str, Any]:
@@ -273,13 +273,13 @@ class System(Plugin, ABC):
 
 @dataclass(frozen=True)
 class FieldRow(System):
-    """A row that reads one field of documents, by default title and text, with adapters of its own."""
+    """A row with its own adapters that reads one field of documents, by default title and text."""
 
     field: str = dataclasses.field(default="", kw_only=True)
-    isolate: bool | None = dataclasses.field(default=None, kw_only=True)  # None: code that is not ours
+    isolate: bool | None = dataclasses.field(default=None, kw_only=True)  # None: third-party code only
 
     def create_part(self, registry: Registry[T], name: str, /, **options: Any) -> T:
-        """An adapter of this row, in a process of its own where it is to be isolated."""
+        """Creates an adapter of this row, in its own process if it is isolated."""
         for place in collect_entries("ISOLATION").values():
             if (part := load_place(place)(registry, name, self.isolate, options)) is not None:
                 return cast(T, part)
@@ -294,7 +294,7 @@ class ChunkedRow(FieldRow):
 
 
 class _Parts(Searcher):
-    """Asks a row's parts in a dry run, without fusing or reranking."""
+    """Queries a row's parts in a dry run, without fusing or reranking."""
 
     def __init__(self, parts: Sequence[Searcher]) -> None:
         self._parts = parts
@@ -312,7 +312,7 @@ class _Parts(Searcher):
 
 
 def count_parts(row: System, ready: Ready) -> Prepared | None:
-    """`count` of rows built on others; None where no part calls a model."""
+    """`count` for rows built on others; None if no part calls a model."""
     parts = [part.searcher for label in row.made_of if isinstance(part := ready.get(label), Prepared)]
     return Prepared(row, _Parts(parts), Build(seconds=0.0)) if parts else None
 
@@ -324,5 +324,5 @@ def given_name(row: Mapping[str, Any]) -> str:
 
 
 def names_of(row: Mapping[str, Any]) -> set[str]:
-    """The names that a row goes by in a line-up or a result."""
+    """The names of a row in a line-up or a result."""
     return {row[key] for key in NAMES if row.get(key)}

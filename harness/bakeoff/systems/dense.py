@@ -31,13 +31,13 @@ class Dense(StoreRow):
     """Embeds the corpus, or reuses vectors of another row, and builds the store."""
 
     row_type: ClassVar[str] = "dense"
-    opens_with: ClassVar[dict[str, str]] = {}  # what its store takes besides the options of the line-up
+    opens_with: ClassVar[dict[str, str]] = {}  # store arguments besides the line-up's options
 
     variant: Variant = field(default_factory=Variant, kw_only=True)
 
     @property
     def searcher_type(self) -> type[DenseSearcher]:
-        """What fills and asks its store."""
+        """The class that fills and queries its store."""
         return DenseSearcher
 
     @property
@@ -61,9 +61,9 @@ class Dense(StoreRow):
         wanted = self.variant.dimensions
         if wanted is not None and card.dimensions is not None and wanted > card.dimensions:
             raise InputError(
-                f"{wanted} dimensions asked for, but {card.name} has {card.dimensions}",
+                f"{wanted} dimensions requested, but {card.name} has {card.dimensions}",
                 place=self.label,
-                remedy=f"ask for {card.dimensions} or fewer",
+                remedy=f"request {card.dimensions} or fewer",
             )
 
     def try_out(self, run: RunContext) -> None:
@@ -78,7 +78,7 @@ class Dense(StoreRow):
         provider.ready()
 
     def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared:  # noqa: ARG002
-        """Embed, fill and build; a store that fails fails its row."""
+        """Embed, fill and build; if the store fails, so does the row."""
         index = run.index(self)
         missing = self.lacks_store()
         if missing and not run.offline:
@@ -144,11 +144,11 @@ class DenseSearcher(EmbeddingSearcher):
             self._compared = frozenset(query.id for query in drawn)
 
     def ask(self, query: Query) -> Answer:
-        """Embeds, searches, ranks."""
+        """Embed, search and rank."""
         found = self._vector(query)
         vector = self.variant.queries(found.vector[None])[0]
         if self._compared is None or query.id in self._compared:
-            self._query_vectors.setdefault(query.id, vector)  # of the first round, which is checked
+            self._query_vectors.setdefault(query.id, vector)  # from the first round, which is checked
         size = self.index.fetch_size(excluding=query.excluded)
         hits, search_ns = time_call(lambda: self.store.search(vector, size, query.where))
         ranking = self.index.ranking(hits, lambda k: self.store.search(vector, k, query.where), query.excluded)
@@ -156,11 +156,11 @@ class DenseSearcher(EmbeddingSearcher):
 
     @property
     def exact(self) -> bool:
-        """As the store declares."""
+        """Whether the store declares exact search."""
         return self.store.capabilities.exact
 
     def exact_search(self) -> ExactRankings | None:
-        """Over the store's vectors, with the query vectors it got."""
+        """Searches the store's vectors exactly, with the same query vectors."""
         return ExactSearch(self.index, dict(self._query_vectors), self.vectors, self.nearest)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What all rows with embedded queries share."""
+"""The base of all rows that embed queries."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ ENOUGH = 1.0  # seconds of embedding, to estimate the pace
 
 @dataclass(frozen=True)
 class EmbeddingRow(ChunkedRow):
-    """A row of a provider. `live` is a Python function or object in its place."""
+    """A row with a provider, or a Python function or object (`live`) instead."""
 
     embeds_documents: ClassVar[bool] = True
-    per_token: ClassVar[bool] = False  # a vector for each token, which is compared by MaxSim
+    per_token: ClassVar[bool] = False  # one vector per token, compared by MaxSim
 
     provider: str = field(kw_only=True)
     model: str = field(default="", kw_only=True)
@@ -55,17 +55,17 @@ class EmbeddingRow(ChunkedRow):
 
     @property
     def local(self) -> bool:
-        """By the provider's class."""
+        """As the provider's class declares."""
         return PROVIDERS.get(self.provider).local
 
     @property
     def baseline(self) -> bool:
-        """By the provider's class."""
+        """As the provider's class declares."""
         return PROVIDERS.get(self.provider).baseline
 
     @property
     def identity(self) -> Identity:
-        """A user's function goes by its name."""
+        """A user's function is identified by its name."""
         default = PROVIDERS.get(self.provider).default_model or self.options.get("function", "")
         return Identity(self.provider, self.model or default or self.name, self.store)
 
@@ -99,7 +99,7 @@ class EmbeddingRow(ChunkedRow):
         return {key: fill_in(value, secret=False) if key in declared else value for key, value in self.options.items()}
 
     def lacks_parts(self) -> str | None:
-        """Those of the provider and of the store."""
+        """Missing requirements of the provider and the store."""
         if self.chunking and (reason := self.chunking.missing()):
             return reason
         adapter = PROVIDERS.get(self.provider)
@@ -111,7 +111,7 @@ class EmbeddingRow(ChunkedRow):
         return None
 
     def count(self, run: RunContext, ready: Ready) -> Prepared:  # noqa: ARG002
-        """Count the corpus where it is embedded, then prepare to count queries."""
+        """Count the corpus if it is embedded, then prepare to count queries."""
         if self.embeds_documents:
             run.of(self)
         searcher = EmbeddedQueries(run.embedder(self), run.index(self))
@@ -151,17 +151,17 @@ class EmbeddingRow(ChunkedRow):
 class StoreRow(EmbeddingRow):
     """A row whose vectors go into a store that is built for it."""
 
-    default_store: ClassVar[str] = ""  # where a line-up names none
+    default_store: ClassVar[str] = ""  # if the line-up names none
 
     store_options: dict[str, Any] = field(default_factory=dict, kw_only=True)
 
     @classmethod
     def stores(cls) -> Registry[Any]:
-        """The stores that it may be built in."""
+        """The stores it can use."""
         return STORES
 
     def lacks_store(self) -> str | None:
-        """Its library, its address or its key."""
+        """The store's missing library, address or key."""
         store: type[Plugin] = self.stores().get(self.store)
         return store.missing(**self.fill_store_options())
 
@@ -206,7 +206,7 @@ class EmbeddingSearcher(Searcher):
         return self.embedder.embed_timed(text, _role(query))
 
     def _answer(self, query: Query, ranking: Ranking, search_ns: int, found: TimedVector) -> Answer:
-        """Adds the embedding's time where known; an item needs no embedding."""
+        """Adds the embedding time if known; an item needs no embedding."""
         if found.nanoseconds is not None or self._query_text(query) in self._items:
             return Answer(ranking, search_ns, found.nanoseconds)
         timed = Timed.EARLIER if found.kept else Timed.NEVER
@@ -243,7 +243,7 @@ def _role(query: Query) -> Role:
 
 
 def _minutes(tokens: float, requests: int, card: ModelCard) -> float | None:
-    """Minutes under the known rate limits; None where none is known."""
+    """Minutes under the known rate limits; None if none is known."""
     waits = []
     if card.requests_per_minute:
         waits.append(requests / card.requests_per_minute)
@@ -255,7 +255,7 @@ def _minutes(tokens: float, requests: int, card: ModelCard) -> float | None:
 def seconds_per_text(
     provider: Provider, texts: Sequence[str], clock: Callable[[], float] = time.perf_counter
 ) -> float | None:
-    """Measured on a growing sample of these texts, in proportion to their tokens.
+    """Seconds per text, measured on a growing sample and scaled by tokens.
 
     None if there is nothing to measure. Only a model with its own tokenizer certainly runs here; a user's function may
     call a paid service.

@@ -36,29 +36,29 @@ class ExistingRow(EmbeddingRow):
     existing: dict[str, str] = field(kw_only=True)
 
     def lacks_store(self) -> str | None:
-        """What reads such an index."""
+        """Missing requirements for reading the index."""
         return EXISTING.get(self.store).missing()
 
     def path(self, folder: Path) -> Path | None:
-        """The file or folder of the index, beside the line-up; None where it is on a server."""
+        """The index's file or folder, relative to the line-up; None if it is on a server."""
         if "://" in self.existing["existing"] or not EXISTING.get(self.store).in_files:
             return None
         return folder / Path(self.existing["existing"]).expanduser()
 
     def open(self, folder: Path) -> ExistingIndex:
-        """The index, its path made absolute."""
+        """Open the index by its absolute path."""
         path = self.path(folder)
         return self.create_part(EXISTING, self.store, **{**self.existing, **({"existing": str(path)} if path else {})})
 
     def check(self, run: RunContext) -> None:
-        """The provider can be made, and the file is there."""
+        """Check that the provider can be created and the file exists."""
         path = self.path(run.folder)
         if path is not None and not path.exists():
             raise InputError("no such file or folder", file=path, remedy="check the path")
         if not self.lacks() or run.offline:
             provider = run.embedder(self).provider
             if isinstance(provider, Fitted):
-                raise InputError(f"{provider.name} learns from the documents, which are not embedded here")
+                raise InputError(f"{provider.name} must be fitted on the documents, which are not embedded here")
 
     def try_out(self, run: RunContext) -> None:
         """Open the index; check its dimension and documents."""
@@ -120,7 +120,7 @@ class ExistingSearcher(EmbeddingSearcher):
             size = min(self.existing.entries, 2 * size)
 
     def short_lists(self, queries: Sequence[Query], rankings: Mapping[str, Ranking]) -> int:  # noqa: ARG002
-        """Those for which the index answered fewer entries than it has and was asked for."""
+        """Queries for which the index returned fewer entries than requested and available."""
         return len(self._short)
 
     def close(self) -> None:
@@ -159,7 +159,7 @@ def _notes(existing: ExistingIndex, task: Task) -> list[Fact]:
     if len(lacking) == len(task.documents):
         raise Unavailable(
             f"the index has none of the task's documents (it has {', '.join(sorted(held)[:NAMED])}, …): "
-            f"is id = {existing.id!r} where a document is named?"
+            f"does id = {existing.id!r} hold document ids?"
         )
     notes = []
     if lacking:

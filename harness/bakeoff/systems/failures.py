@@ -1,6 +1,6 @@
-"""Failures of one contender fail its row alone. The row keeps the reason, the log the traceback.
+"""A contender's failure fails only its row. The row keeps the reason, the log the traceback.
 
-A failure in an addition to the figures, such as a table, loses that addition alone.
+If an addition to the figures fails, such as a table, only that addition is lost.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 class _Foreign(io.TextIOBase):
-    """Standard output of code that is not ours: it goes to standard error, without control characters."""
+    """Redirects third-party standard output to standard error, without control characters."""
 
     def write(self, text: str) -> int:
         return sys.stderr.write(printable(text))
@@ -39,7 +39,7 @@ class AdapterFailed(BakeoffError):
 
 @contextmanager
 def adapter_work() -> Iterator[None]:
-    """For calls into adapters: their exceptions become a row's failure, and numpy's error state is restored."""
+    """Wraps calls into adapters: exceptions become a row's failure, and numpy's error state is restored."""
     try:
         with np.errstate(), redirect_stdout(_Foreign()):
             yield
@@ -54,7 +54,7 @@ def adapter_work() -> Iterator[None]:
 
 
 def attempt(contender: System, step: Callable[[], T]) -> T | NotRun:
-    """The value of a step, or the contender as not run. Working folder and `np.seterr` are as before it."""
+    """Runs a step; a failure returns NotRun. Restores the working folder and `np.seterr`."""
     try:
         with np.errstate(), chdir("."), redirect_stdout(_Foreign()):
             return step()
@@ -66,7 +66,7 @@ def attempt(contender: System, step: Callable[[], T]) -> T | NotRun:
 
 
 def reason_of(error: BaseException) -> str:
-    """The error's message in one line, without secrets; for AdapterFailed, that of its cause."""
+    """The error's message on one line, without secrets; for AdapterFailed, its cause's."""
     error = _cause_of(error)
     match error:
         case Unavailable() if error.facts:
@@ -84,7 +84,7 @@ def _cause_of(error: BaseException) -> BaseException:
 
 
 def failure_of(error: BaseException) -> Failure:
-    """The error's parts, without secrets. For AdapterFailed, those of its cause."""
+    """The error's parts, without secrets; for AdapterFailed, its cause's."""
     error = _cause_of(error)
     name = type(error).__name__
     match error:
@@ -127,7 +127,7 @@ class Additions:
         self.warnings: list[Fact] = []
 
     def attempt(self, part: Part, make: Callable[[], T], otherwise: T) -> T:
-        """The result of `make`, or `otherwise` where it fails."""
+        """The result of `make`, or `otherwise` if it fails."""
         try:
             return make()
         except Exception as error:

@@ -19,7 +19,7 @@ from bakeoff.systems.base import Build, Prepared, Ready, RunContext, System, cou
 
 @dataclass(frozen=True)
 class Fused(System):
-    """Asks the searchers of its parts."""
+    """A row that fuses the rankings of its parts."""
 
     row_type: ClassVar[str] = "fused"
 
@@ -32,20 +32,20 @@ class Fused(System):
 
     @property
     def weighted(self) -> bool:
-        """By the weights of its fusion."""
+        """Whether its fusion has weights."""
         return len(set(self.fusion.weights)) > 1
 
     def count(self, run: RunContext, ready: Ready) -> Prepared | None:  # noqa: ARG002
-        """The calls of its parts, again."""
+        """Count the calls of its parts."""
         return count_parts(self, ready)
 
     def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared:  # noqa: ARG002
-        """Needs all of its parts."""
+        """Prepare the fusion; fails unless all parts are ready."""
         rows = [ready[label] for label in self.fusion.of]
         parts = [row for row in rows if isinstance(row, Prepared)]
         if len(parts) < len(rows):
             lost = [row.contender.label for row in rows if not isinstance(row, Prepared)]
-            raise Unavailable(f"needs {', '.join(lost)}, which can't be asked here")
+            raise Unavailable(f"needs {', '.join(lost)}, which can't run here")
         sizes = [part.build.index_bytes for part in parts if part.build.index_bytes is not None]
         build = Build(seconds=sum(part.build.seconds for part in parts), index_bytes=sum(sizes) if sizes else None)
         return Prepared(self, FusedSearcher([part.searcher for part in parts], self.fusion, run.depth), build)
@@ -53,14 +53,14 @@ class Fused(System):
 
 @dataclass(slots=True)
 class FusedSearcher(Searcher):
-    """Asks every part and fuses. Its time is the sum of theirs."""
+    """Queries every part and fuses the rankings. Times are summed."""
 
     parts: Sequence[Searcher]
     fusion: Fusion
     depth: int
 
     def ask(self, query: Query) -> Answer:
-        """Parts in sequence; fusing counts as search."""
+        """Query the parts in sequence; fusing counts as search time."""
         answers = [part.ask(query) for part in self.parts]
         rankings, fusion = [answer.ranking for answer in answers], self.fusion
         fused, fuse_ns = time_call(lambda: fuse(rankings, fusion))

@@ -21,11 +21,11 @@ class GivenRow(System):
     row_type: ClassVar[str] = "given"
     asked: ClassVar[bool] = False
 
-    answers: dict[str, str] = field(default_factory=dict, kw_only=True)  # seed → file; "" where there is only one
+    answers: dict[str, str] = field(default_factory=dict, kw_only=True)  # seed → file; "" if there is only one
     live: Any = field(default=None, repr=False, compare=False, kw_only=True)
 
     def check(self, run: RunContext) -> None:
-        """All files exist."""
+        """Check that all files exist."""
         for file in self.answers.values():
             if not (run.folder / file).is_file():
                 raise InputError("no such file", file=run.folder / file, remedy="check the path")

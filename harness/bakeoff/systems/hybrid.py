@@ -1,4 +1,4 @@
-"""Embeddings and words in one store, which fuses both by itself."""
+"""Hybrid search in one store, which fuses vectors and words itself."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ HYBRID = "hybrid"
 
 @dataclass(frozen=True)
 class Hybrid(Dense):
-    """As dense, but its store keeps the texts too and ranks by both."""
+    """Like Dense, but the store also indexes the texts and ranks by both."""
 
     row_type: ClassVar[str] = HYBRID
     opens_with: ClassVar[dict[str, str]] = {"search": HYBRID}
 
     @property
     def searcher_type(self) -> type[DenseSearcher]:
-        """Adds texts and asks with them."""
+        """The class that also adds and queries texts."""
         return HybridSearcher
 
     def settings(self) -> dict[str, Any]:
-        """As a line-up writes them."""
+        """The settings as in a line-up."""
         return {**super().settings(), "search": HYBRID}
 
 
 @dataclass(slots=True)
 class HybridSearcher(DenseSearcher):
-    """Hybrid search in the store. No exact search defines its right answer."""
+    """Hybrid search in the store. It has no exact reference."""
 
     store: HybridStore
 
@@ -62,7 +62,7 @@ class HybridSearcher(DenseSearcher):
         return nanoseconds
 
     def ask(self, query: Query) -> Answer:
-        """Embeds, then ranks by the store's own fusion."""
+        """Embed, then rank by the store's own fusion."""
         found = self._vector(query)
         vector, text = self.variant.queries(found.vector[None])[0], self.index.texts.get(query.item, query.text)
 
@@ -76,13 +76,13 @@ class HybridSearcher(DenseSearcher):
 
     @property
     def exact(self) -> bool:
-        """Vectors alone do not define the right answer of a fusion."""
+        """False: vectors alone do not determine a fused ranking."""
         return False
 
     def exact_search(self) -> ExactRankings | None:
-        """None, for the same reason."""
+        """None: a fused ranking has no exact reference."""
         return None
 
     def short_lists(self, queries: Sequence[Query], rankings: Mapping[str, Ranking]) -> int:
-        """Its vectors alone would fill every list."""
+        """None: the vectors alone fill every list."""
         return sum(len(rankings[query.id]) < self.index.full_length(query) for query in queries)

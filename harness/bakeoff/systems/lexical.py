@@ -37,16 +37,16 @@ class Lexical(ChunkedRow):
         return Identity(self.ranker, self.ranker)
 
     def lacks_parts(self) -> str | None:
-        """Those of the chunker and of the ranker."""
+        """Missing requirements of the chunker and the ranker."""
         return (self.chunking and self.chunking.missing()) or RANKERS.get(self.ranker).missing()
 
     def check(self, run: RunContext) -> None:  # noqa: ARG002
-        """Makes the ranker, which checks its options."""
+        """Create the ranker, which checks its options."""
         if not self.lacks():
             self._create()
 
     def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared:  # noqa: ARG002
-        """Index in memory; it has no size on disk."""
+        """Index in memory; there is no size on disk."""
         if reason := self.lacks():
             raise Unavailable(reason)
         index = run.index(self)
@@ -77,7 +77,7 @@ class LexicalSearcher(Searcher):
         return Answer(ranking.fill(self._candidates(query, passing), self.index.depth), search_ns)
 
     def _candidates(self, query: Query, passing: list[int] | None) -> Iterator[str]:
-        """All rankable documents by id, to pad rankings: else few matches would score below random."""
+        """All rankable documents by id, to pad rankings. Without padding, few matches would score below random."""
         owners = self.index.owners
         documents = self.index.documents if passing is None else sorted({owners[row] for row in passing})
         return (document for document in documents if document != query.excluded)

@@ -59,11 +59,11 @@ class RerankedSearcher(Searcher):
 
     @property
     def searches(self) -> int:
-        """Paid calls, of this run and of earlier ones."""
+        """Paid calls of this and earlier runs."""
         return self.usage.answered + self._earlier
 
     def ask(self, query: Query) -> Answer:
-        """Times the reranker's call alone; cached scores have no time."""
+        """Times only the reranker's call; cached scores have no time."""
         answer = self.first.ask(query)
         candidates = answer.ranking.ids[: self.depth]
         if not candidates:
@@ -101,7 +101,7 @@ class RerankedSearcher(Searcher):
         self.reranker.close()
 
     def _scores(self, query: str, documents: Sequence[str]) -> tuple[list[float], int | None]:
-        """Never pays twice for a pair. A time is returned only where all pairs were sent."""
+        """Never pays twice for a pair. A time is returned only if all pairs were sent."""
         service = self._service(query)
         if self.reranker.local:
             self._account.add(Usage(asked=len(documents)))
@@ -115,7 +115,7 @@ class RerankedSearcher(Searcher):
             if got is not None:
                 sent, nanoseconds = sent + len(got.texts), nanoseconds + got.nanoseconds
                 self._remember(query, got.texts, got.values)
-        bought += self._remember_kept(query, wanted)  # from another process meanwhile
+        bought += self._remember_kept(query, wanted)  # added by another process meanwhile
         self._earlier += bool(bought and not sent)
         self._account.add(Usage(asked=len(distinct), cached=len(distinct) - sent))
         scores = {text: self._memory[key.tobytes()] for text, key in zip(distinct, pairs.keys, strict=True)}
@@ -132,7 +132,7 @@ class RerankedSearcher(Searcher):
         self._memory.update(zip((key.tobytes() for key in keys), scores[:, 0].tolist(), strict=True))
 
     def _remember_kept(self, query: str, pairs: Request) -> int:
-        """Take scores from the cache; returns their number. Tokens that no server counted are estimated."""
+        """Take scores from the cache and return their number. Tokens not counted by a server are estimated."""
         pairs = self._unknown(pairs)
         if self.space is None or not pairs.texts:
             return 0
@@ -186,7 +186,7 @@ class Rerank:
 
 @dataclass(frozen=True)
 class RerankedRow(FieldRow):
-    """Asks its first stage, then the reranker, which reads the same field."""
+    """Queries the first stage, then the reranker, which reads the same field."""
 
     row_type: ClassVar[str] = "reranked"
 
@@ -199,7 +199,7 @@ class RerankedRow(FieldRow):
 
     @property
     def local(self) -> bool:
-        """By the reranker's class."""
+        """As the reranker's class declares."""
         return RERANKERS.get(self.rerank.provider).local
 
     @property
@@ -217,11 +217,11 @@ class RerankedRow(FieldRow):
             self._create(run.folder).close()
 
     def count(self, run: RunContext, ready: Ready) -> Prepared | None:  # noqa: ARG002
-        """The calls of its first stage, again."""
+        """Count the calls of its first stage."""
         return count_parts(self, ready)
 
     def plan(self, run: RunContext, rows: tuple[str, ...]) -> Plan:
-        """An upper bound without the cache, as only the first stage determines the pairs."""
+        """An upper bound that ignores the cache, since only the first stage determines the pairs."""
         task = run.task
         try:
             reranker = self._create(run.folder)
@@ -242,12 +242,12 @@ class RerankedRow(FieldRow):
         return Plan(rows, pairs, 0, tokens, len(task.queries), usd, None, fact("upper_bound"), failure)
 
     def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared:  # noqa: ARG002
-        """Needs its first stage."""
+        """Prepare the reranker; fails unless the first stage is ready."""
         if (reason := self.lacks()) and not run.offline:
             raise Unavailable(reason)
         first, documents = ready[self.rerank.of], run.task.documents
         if not isinstance(first, Prepared):
-            raise Unavailable(f"needs {self.rerank.of}, which can't be asked here")
+            raise Unavailable(f"needs {self.rerank.of}, which can't run here")
         with adapter_work():
             reranker = self._create(run.folder)
             reranker.load(offline=run.offline)
@@ -268,7 +268,7 @@ class RerankedRow(FieldRow):
         return Prepared(self, searcher, build, first.embedder)
 
     def _create(self, folder: Path) -> Reranker:
-        """Create the reranker. Paths are relative to the line-up; a name that is no file stays a name."""
+        """Create the reranker. Paths are relative to the line-up; a name without a file is unchanged."""
         rerank = self.rerank
         options: dict[str, Any] = {
             **fill_in(rerank.options, secret=False),

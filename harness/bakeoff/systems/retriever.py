@@ -44,19 +44,19 @@ class RetrieverRow(FieldRow):
         return RETRIEVERS.get(self.retriever["kind"]).missing(**self.retriever)
 
     def check(self, run: RunContext) -> None:
-        """The file exists."""
+        """Check that the file exists."""
         for name in RETRIEVERS.get(self.retriever["kind"]).paths:
             file = self.retriever.get(name)
             if file and not (run.folder / file).is_file():
                 raise InputError("no such file", file=run.folder / file, remedy="check the path")
 
     def try_out(self, run: RunContext) -> None:
-        """Imports the function; sends no request to an endpoint."""
+        """Import the function; send no request to an endpoint."""
         if not self.lacks():
             self._create(run).close()
 
     def prepare(self, run: RunContext, scratch: Path, ready: Ready) -> Prepared:  # noqa: ARG002
-        """Connects; the first query is the cold one."""
+        """Connect. The first query is the cold one."""
         if reason := self.lacks():
             raise Unavailable(reason)
         retriever, task = self._create(run), run.task
@@ -81,7 +81,7 @@ class RetrieverRow(FieldRow):
 
 @dataclass(slots=True)
 class RetrieverSearcher(Searcher):
-    """Asks a retriever. Unknown ids are refused, or dropped on request."""
+    """Queries a retriever. Unknown ids are refused, or dropped on request."""
 
     retriever: Retriever
     texts: Mapping[str, str]  # texts of query items, by id
@@ -99,7 +99,7 @@ class RetrieverSearcher(Searcher):
         return Answer(ranking, nanoseconds + checking_ns)
 
     def close(self) -> None:
-        """The retriever's connections."""
+        """Close the retriever's connections."""
         self.retriever.close()
 
     def _ranking(self, answer: Scored, query: Query) -> Ranking:
@@ -115,7 +115,7 @@ class RetrieverSearcher(Searcher):
                     'options = { unknown = "drop" } in its [[contender]] leaves such documents out'
                 )
             if document in best:
-                raise StoreError(f"it answered the document {document!r} twice")
+                raise StoreError(f"it returned the document {document!r} twice")
             if math.isnan(score):
                 raise StoreError(f"it returned NaN as the score of {document!r}")
             if document != query.excluded and (not filters or passes(self.metadata.get(document, {}), filters)):

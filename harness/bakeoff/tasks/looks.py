@@ -1,4 +1,4 @@
-"""Planned looks at a task that is being graded: `looks.json` beside it, written before the first look.
+"""Planned looks at a task that is being graded: `looks.json` in its folder, written before the first look.
 
 The order of queries is drawn at random. A look covers the first queries of that order, once all of them are graded.
 Further grades wait for the next look.
@@ -73,7 +73,7 @@ class LookState:
 
 
 def read_state(base: Path, task: Task) -> LookState | None:
-    """The plan beside a task and its progress; None without a plan."""
+    """A task's plan and its progress; None without a plan."""
     path = base / FILE
     if not path.is_file():
         return None
@@ -102,7 +102,7 @@ def write_plan(base: Path, queries: Sequence[str], numbers: Sequence[int], measu
     """Draws the order and writes the plan. Refuses a second plan, or one that needs more queries than the task has."""
     path = base / FILE
     if path.exists():
-        raise InputError("the task has a plan already", file=path, remedy="remove it only before the first look")
+        raise InputError("the task already has a plan", file=path, remedy="remove it only before the first look")
     if numbers[-1] > len(queries):
         raise InputError(
             f"the plan needs {numbers[-1]:,} queries, and the task has {len(queries):,}",

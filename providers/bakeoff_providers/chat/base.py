@@ -33,9 +33,9 @@ def _is_number(value: object) -> bool:
 
 
 class ChatModel(Connection, Adapter):
-    """A model behind a server. An adapter says how to connect and makes the one call.
+    """A model behind a server. An adapter defines how to connect and makes the call.
 
-    Prices are USD per million tokens. They are the user's to give: list prices of chat models change too often.
+    Prices are USD per million tokens. The user sets them, since list prices of chat models change too often.
     """
 
     default_model: ClassVar[str]

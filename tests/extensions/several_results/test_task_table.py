@@ -124,7 +124,7 @@ def test_a_dry_run_plans_every_task_and_adds_up(results: Path) -> None:
     rows = [line.split() for line in ran.stdout.splitlines() if "tfidf+faiss" in line]
     # 24 documents for both, and 12 queries for the one, 6 for the other
     assert [(row[0], row[1], row[2]) for row in rows] == [("one", "tfidf+faiss", "36"), ("second", "tfidf+faiss", "30")]
-    assert "in total for 2 tasks about $0.000000; no service was asked" in ran.stdout
+    assert "in total for 2 tasks about $0.000000; no request was sent" in ran.stdout
 
 
 def test_results_of_one_task_are_refused(results: Path) -> None:

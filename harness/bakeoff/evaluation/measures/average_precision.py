@@ -40,7 +40,7 @@ class AveragePrecision(CondensableMeasure):
         return ratio(relevant.precisions(self.k), divisor)
 
     def expected(self, order: RandomOrder) -> Values:
-        """Given h hits, the top is a corpus of its own with h relevant documents, and its mean is linear in h."""
+        """Given h hits, the top k is like a small corpus with h relevant documents, and the mean is linear in h."""
         relevant, places = order.relevant(self.rel), order.places(self.k)
         if self.over == "relevant":
             whole = _of_random_order(places, order.documents, relevant)
@@ -51,7 +51,7 @@ class AveragePrecision(CondensableMeasure):
         return np.asarray(some * alone + more * (two - alone), dtype=np.float64)
 
     def note(self, option: str, value: Option) -> str:
-        """As words."""
+        """Names the divisor."""
         return "over found" if option == "over" else super().note(option, value)
 
 
@@ -59,8 +59,8 @@ class AveragePrecision(CondensableMeasure):
 class GeometricMAP(CondensableMeasure):
     """The geometric mean of average precision (Robertson, 2006): doubling a bad query counts as doubling a good one.
 
-    A query's value is the logarithm, with average precision raised to 0.00001 where it is less, as in trec_eval; so
-    tests and intervals are made on logarithms.
+    A query's value is the logarithm, with average precision raised to at least 0.00001, as in trec_eval. Tests
+    and intervals use logarithms.
     """
 
     name: ClassVar = "gm_map"

@@ -52,7 +52,7 @@ class Measure(Plugin, ABC):
         """Per query, the expectation under a uniformly random order of the corpus, exact where possible."""
 
     def figure(self, mean: float) -> float:
-        """The reported figure of a mean. The function is increasing, so it applies to intervals too."""
+        """Converts a mean to the reported figure. The function is increasing, so it applies to intervals too."""
         return mean
 
     def aggregate(self, values: Values) -> float:
@@ -74,7 +74,7 @@ class Measure(Plugin, ABC):
             raise InputError(f"measure {self.name!r} needs a cut-off", remedy=f"write for example '{self.name}@10'")
         if self.cut == "refused" and self.k is not None:
             raise InputError(
-                f"measure {self.name!r} takes no cut-off; it reads as far as necessary",
+                f"measure {self.name!r} takes no cut-off",
                 remedy=f"write '{self.name}'",
             )
         if self.k is not None and self.k < 1:
@@ -147,7 +147,7 @@ class CondensableMeasure(Measure):
         return self.unjudged == "removed"
 
     def note(self, option: str, value: Option) -> str:
-        """As words."""
+        """Says that unjudged documents are removed."""
         return "condensed list" if option == "unjudged" else super().note(option, value)
 
 
@@ -200,4 +200,4 @@ def primary_measure(measures: Sequence[Measure], named: str = "") -> Measure:
 def check_decides(measure: Measure, remedy: str) -> None:
     """Refuses a diagnostic measure for comparing rows."""
     if measure.diagnostic:
-        raise InputError(f"{measure} can't decide: it does not say who ranks better", remedy=remedy)
+        raise InputError(f"{measure} can't decide: it does not show which row ranks better", remedy=remedy)

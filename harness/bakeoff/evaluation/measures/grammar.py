@@ -18,7 +18,7 @@ _COMMA = re.compile(r",(?![^(]*\))")  # not inside parentheses
 
 
 def parse(text: str) -> Measure:
-    """Parses one spelling of ours."""
+    """Parses one measure in our spelling."""
     match = _SPELLING.fullmatch(_BLANKS.sub(r"\1", text.strip()).lower())
     if match is None:
         raise InputError(f"{text!r} is not a measure", remedy="write it as name(option=value)@k, e.g. 'ndcg@10'")
@@ -58,7 +58,7 @@ def _options(text: str, family: type[Measure], written: str) -> dict[str, Any]:
 
 
 def _value(text: str, family: type[Measure], option: str, written: str) -> int | float | str:
-    """The text as the option's type. The measure itself checks choices."""
+    """Converts the text to the option's type. The measure itself checks choices."""
     if choices_of(family, option):
         return written
     if type_of(family, option) is float:
@@ -68,7 +68,9 @@ def _value(text: str, family: type[Measure], option: str, written: str) -> int |
 
 def _whole(text: str, what: str, written: str) -> int:
     if not (written.isascii() and written.isdigit() and len(written) < 10):
-        raise InputError(f"{text!r}: {what} {written!r} is not a whole number", remedy="give a whole number from 1 on")
+        raise InputError(
+            f"{text!r}: {what} {written!r} is not a whole number", remedy="give a whole number of 1 or more"
+        )
     return int(written)
 
 

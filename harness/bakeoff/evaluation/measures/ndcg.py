@@ -36,7 +36,7 @@ class DCG(CondensableMeasure):
         return np.asarray(mean_gain * discounts.sum(), dtype=np.float64)
 
     def note(self, option: str, value: Option) -> str:
-        """As words."""
+        """Names the gain."""
         return "exponential gain" if option == "gain" else super().note(option, value)
 
     def _dcg(self, places: Places) -> Values:
@@ -52,7 +52,7 @@ class DCG(CondensableMeasure):
 
 @dataclass(frozen=True)
 class NDCG(DCG):
-    """The gain of the ranking by that of the best order of all judged documents, both cut at k.
+    """The gain of the ranking divided by that of the ideal order of all judged documents, both cut at k.
 
     Discounted by log2(rank + 1), so rank 2 is discounted too. The gain is the grade, or 2^grade − 1.
     """

@@ -1,4 +1,4 @@
-"""Corpus size: the line-up over growing samples of the corpus, and where its scores are heading."""
+"""Corpus size: scores on growing samples of the corpus, with extrapolation."""
 
 from bakeoff.core.extensions import Command
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 BESIDE = 8  # pixels between the estimates of two contenders
-TITLE = "Score against the size of the corpus"
+TITLE = "Score against corpus size"
 
 
 def heading(sizes: CorpusSizes) -> str:
@@ -48,7 +48,7 @@ def heading(sizes: CorpusSizes) -> str:
     weighting = f"{WEIGHTED}, " if sizes.weighting else ""
     return (
         f"{sizes.name}: {task_called(sizes.task)}, {_measure(sizes)} [95%] over {sizes.queries} queries, {weighting}"
-        f"nested samples by seed {sizes.seed}; every document with a grade is in each of them"
+        f"nested samples (seed {sizes.seed}), each with all graded documents"
     )
 
 
@@ -144,7 +144,7 @@ def chart(sizes: CorpusSizes) -> Chart:
             mark.mark_rule(strokeDash=[4, 3], color=var("warn"), opacity=0.5).encode(x=x),
         ]
         caption += (
-            f" Dashed, to {sizes.target:,} documents: an estimate that nobody measured; its bar is the span of two "
+            f" Dashed, to {sizes.target:,} documents: an estimate, not a measurement; its bar spans two "
             "95% prediction intervals."
         )
     return Chart("corpus-size", TITLE, caption, [alt.layer(*layers).properties(height=380)])
@@ -187,7 +187,7 @@ def corpus_size(
     contender: ContendersOption = None,
     sizes: Annotated[
         str,
-        typer.Option(help="Sample these sizes, as 1000,3000. Default: 100, 300, 1000 …"),
+        typer.Option(help="Sample these sizes, e.g. 1000,3000. Default: 100, 300, 1000 …"),
     ] = "",
     documents: Annotated[int | None, typer.Option(min=1, help="Estimate scores for this many documents.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write an HTML page with a chart.")] = None,
@@ -199,7 +199,7 @@ def corpus_size(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Score nested samples of the corpus: how scores fall as it grows, and whether the order holds.
+    """Score nested samples of the corpus to see how scores and order change as it grows.
 
     By default every sample holds all graded documents and at least a 64th of the corpus. The whole corpus is added.
     """

@@ -1,8 +1,8 @@
-"""A score against the size of the corpus: what it comes to at another size, as an estimate.
+"""Extrapolation of a score to another corpus size.
 
-Nobody knows the shape of that curve beforehand. Two lines in log N are fitted: through the means, and through their log
-odds, which flatten before they reach 0. Each alone misses the truth on some simulated corpora (a line in as many as
-59%, log odds in up to 99% at a hundred times the documents); what both prediction intervals span held it on all.
+The shape of the curve is unknown. Two lines in log N are fitted: through the means, and through their log
+odds, which flatten before they reach 0. Each alone misses the truth on some simulated corpora (the line on up to
+59%, log odds on up to 99% at a hundred times the documents). The span of both intervals covered it on all.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 
 from bakeoff.core.arrays import Values
 
-FEWEST_SIZES = 3  # two sizes fit a line without telling how well
+FEWEST_SIZES = 3  # two sizes fit a line exactly, so the error is unknown
 
 
 class Extrapolation(msgspec.Struct, frozen=True):
-    """The mean at so many `documents`, halfway between both lines, and what both prediction intervals span."""
+    """The mean at this many `documents`, halfway between both lines, and the span of their prediction intervals."""
 
     documents: int
     mean: float
@@ -29,7 +29,7 @@ class Extrapolation(msgspec.Struct, frozen=True):
 
 
 def extrapolate(scores: Values, sizes: Sequence[int], documents: int, *, level: float = 0.95) -> Extrapolation | None:
-    """From scores from 0 to 1 (sizes × queries); None where the sizes are too few, or a mean is 0 or 1."""
+    """Extrapolates scores from 0 to 1 (sizes × queries). None for too few sizes, or if a mean is 0 or 1."""
     means = scores.mean(axis=1)
     if len(scores) < FEWEST_SIZES or scores.shape[1] < 2 or not ((means > 0) & (means < 1)).all():
         return None
@@ -45,10 +45,10 @@ def extrapolate(scores: Values, sizes: Sequence[int], documents: int, *, level: 
 
 
 def _predicted(x: Values, heights: Values, moves: Values, target: float, level: float) -> tuple[float, float, float]:
-    """The line through the heights at the target, and its interval.
+    """The fitted line's value at the target, with its interval.
 
-    It joins two sources: which queries were asked (`moves` is what each adds to each height), and how far the heights
-    are from the line, with Student's quantile for so few of them.
+    The interval combines two sources of error: the sample of queries (`moves` is each query's contribution to each
+    height), and the residuals of the line, with Student's quantile because heights are few.
     """
     from scipy.special import stdtrit
 

@@ -46,7 +46,7 @@ class Growth(msgspec.Struct, frozen=True):
 
 
 class CorpusSizes(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of `bakeoff corpus-size`. `changes` say who overtakes whom; `weighting` is "traffic" or empty.
+    """The result of `bakeoff corpus-size`. `changes` lists overtakings; `weighting` is "traffic" or empty.
 
     `target` is the size of the estimates.
     """
@@ -73,7 +73,7 @@ def corpus_sizes(
     total, fewest = len(whole.task.documents), len(find_required(whole.task))
     if fewest == total:
         raise InputError(
-            f"all {total:,} documents have a grade, and every sample keeps those; there is no smaller one",
+            f"all {total:,} documents have a grade, and samples keep all of these, so none is smaller",
             remedy="add documents without a grade: this measures how they compete with graded ones",
         )
     chosen = [*(sizes or usual_sizes(total, fewest)), total]
@@ -118,7 +118,7 @@ def usual_sizes(total: int, fewest: int) -> list[int]:
 def order_changes(
     tables: dict[str, Values], sizes: Sequence[int], averaging: Averaging, *, bounded: bool = True
 ) -> list[str]:
-    """Who overtakes whom between which sizes, and at which sizes the lead is significant.
+    """Which row overtakes which between sizes, and where the lead is significant.
 
     Holm's correction covers every size of every distinct pair that changes order, since each is tested for a lead.
     """

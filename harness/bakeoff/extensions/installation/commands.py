@@ -65,7 +65,7 @@ def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = Fals
 def _report(freed: Freed) -> None:
     echo(f"freed {freed.size_bytes / 1e6:.1f} MB")
     if freed.in_use:
-        echo(f"left alone, because a run uses them: {freed.in_use} spaces", err=True)
+        echo(f"kept, because a run uses them: {freed.in_use} spaces", err=True)
 
 
 DASH = "–"

@@ -1,3 +1,3 @@
-"""Code that is not ours, in a process of its own: it can hang, crash or change its process, and only its row fails."""
+"""Runs third-party code in its own process: if it hangs or crashes, only its row fails."""
 
 ISOLATION = {"create": "bakeoff.extensions.isolation.parts:create"}

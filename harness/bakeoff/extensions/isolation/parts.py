@@ -1,4 +1,4 @@
-"""Parts of rows whose objects are in a child process. Such a part is of the adapter's own class."""
+"""Parts of rows that live in a child process. Each is an instance of the adapter's own class."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ CHILD_CALLS = {
     ),
 }  # fmt: skip
 ENDS = ("close", "discard")
-NEED_NO_CHILD = ("count_tokens", "context_tokens", "ready")  # as every provider has them, they only read its card
+NEED_NO_CHILD = ("count_tokens", "context_tokens", "ready")  # same in every provider; they only read its card
 
 
 def create(registry: Registry[T], name: str, isolate: bool | None, options: Mapping[str, Any]) -> T | None:
-    """The part in a process of its own; None where it belongs into this one.
+    """Creates the part in a child process; None if it belongs in this one.
 
-    Without a setting, code that is not ours gets its own.
+    By default, only third-party code is isolated.
     """
     calls, adapter = CHILD_CALLS.get(registry.noun), registry.get(name)
     importable = "<locals>" not in adapter.__qualname__ and adapter.__module__ != "__main__"
@@ -62,7 +62,7 @@ def create(registry: Registry[T], name: str, isolate: bool | None, options: Mapp
         return None
     if os.name != "posix" or getattr(adapter, "prepare", Reranker.prepare) is not Reranker.prepare:
         if isolate:
-            raise InputError(f"{name} can't have a process of its own here", place="isolate", remedy="leave it out")
+            raise InputError(f"{name} can't run in its own process here", place="isolate", remedy="leave it out")
         return None
     place = f"{adapter.__module__}:{adapter.__qualname__}"
     make = partial(_make, registry.noun, registry.group, registry.given, name, place, dict(options))
@@ -74,14 +74,14 @@ def create(registry: Registry[T], name: str, isolate: bool | None, options: Mapp
 
 
 def is_foreign(adapter: type[Any], options: Mapping[str, Any]) -> bool:
-    """Whether it is another package's, or runs a file of the user's."""
+    """Whether it comes from another package or runs a user's file."""
     return adapter.__module__.partition(".")[0] not in OURS or bool(options.get("file") and options.get("function"))
 
 
 def _make(
     noun: str, group: str, given: tuple[str, ...], name: str, place: str, options: Mapping[str, Any], _: None
 ) -> Any:
-    """In the child: as the registry makes it."""
+    """Runs in the child: creates the part as the registry does."""
     return Registry[Any](noun, group, {name: place}, given).create(name, **options)
 
 
@@ -113,7 +113,7 @@ def _passed(name: str, call: Callable[[Child, Any], Any]) -> Callable[..., Any]:
 
 
 def _attribute(name: str) -> Callable[[Any], Any]:
-    """Asked for once between two calls."""
+    """Reads an attribute from the child, cached until the next call."""
 
     def attribute(self: Any) -> Any:
         if (value := self._kept.get(name, self)) is self:
@@ -124,14 +124,14 @@ def _attribute(name: str) -> Callable[[Any], Any]:
 
 
 def _expect(self: Any, documents: int, sample: Callable[[int], Any]) -> None:
-    """The sample that a store draws in the child has to come from here."""
+    """Draws the sample for a store in the child."""
     drawn: dict[int, Any] = {}
     while wanted := self._child.change(partial(_drawn, documents, drawn)):
         drawn[wanted] = sample(wanted)
 
 
 def _drawn(documents: int, samples: Mapping[int, Any], store: Any) -> int | None:
-    """In the child: how large a sample the store lacks."""
+    """Runs in the child: the size of the sample that the store still needs."""
     try:
         store.expect(documents, samples.__getitem__)
     except KeyError as lacking:

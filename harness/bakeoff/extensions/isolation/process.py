@@ -1,7 +1,7 @@
-"""A child process that holds one object, and calls to it that have a limit.
+"""A child process that holds one object, and calls to it with a time limit.
 
-A call is a picklable function of the object. The clock runs in the child, around the function. What the child prints
-comes out on standard error.
+A call is a picklable function of the object. The clock runs in the child, around the function. The child's
+output goes to standard error.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from bakeoff.core.clock import TimeLimits, call_limit, leave_out
 from bakeoff.core.printable import printable
 from bakeoff.search.answer import NoAnswer
 
-Work = Callable[[Any], Any]  # of the object; the first one makes it, out of None
+Work = Callable[[Any], Any]  # takes the object; the first one creates it from None
 Stage = Literal["embed", "search", "rerank"]
 
 START = "import json, sys; threads, sys.path[:] = json.loads(sys.argv.pop()); from {} import main; main(threads)"
-SLACK = 1.0  # seconds beyond a limit, for the way there and back
-MISSES = 3  # calls in succession that end a child for good
-CLOSING = 5.0  # seconds to let the object go
-LONGEST_LINE = 1 << 16  # bytes of foreign output in one piece
-AT_ONCE = 1 << 20  # bytes written between two looks at the clock
-THREADS = 4  # calls that a run makes of a hosted provider at the same time
+SLACK = 1.0  # seconds added to a limit for the round trip
+MISSES = 3  # consecutive timeouts after which a child is not restarted
+CLOSING = 5.0  # seconds to close the object
+LONGEST_LINE = 1 << 16  # bytes of the child's output per read
+AT_ONCE = 1 << 20  # bytes written between two checks of the clock
+THREADS = 4  # concurrent calls of a run to a hosted provider
 READABLE = ("bakeoff", "bakeoff_providers", "builtins", "collections", "msgspec", "numpy", "pathlib")
 _FRAME = struct.Struct("<QQ")  # number and length of the message that follows
 
 
 class Ended(BakeoffError):
-    """The child process is gone, and with it what it held."""
+    """The child process ended, and its object is lost."""
 
 
 class _Answer(NamedTuple):
@@ -65,7 +65,7 @@ class _UnknownError(NamedTuple):
 
 
 def _value_of(answer: _Answer) -> Any:
-    """What was returned; what was raised there is raised here, too."""
+    """The returned value; re-raises the child's exception."""
     if not answer.raised:
         return answer.value
     if isinstance(answer.value, _UnknownError):
@@ -74,9 +74,9 @@ def _value_of(answer: _Answer) -> Any:
 
 
 class Child:
-    """The parent's side. A child that missed a limit is ended, and the next call starts another.
+    """The parent's side. A child that exceeds a limit is killed, and the next call starts another.
 
-    `stage` is what its calls are timed as. One that holds what `change` told it can't be started again.
+    `stage` is the name under which calls are timed. After `change`, a child can't be restarted.
     """
 
     def __init__(self, make: Work, stage: Stage, *, threads: bool = False) -> None:
@@ -87,12 +87,12 @@ class Child:
         self._link: _Link | None = self._start()
 
     def change(self, work: Work) -> Any:
-        """A call whose effect a new child would not have."""
+        """Calls a function whose effect a new child would lack."""
         self._changed = True
         return self.call(work)
 
     def call(self, work: Work) -> Any:
-        """What the function returns or raises in the child."""
+        """Returns or raises what the function does in the child."""
         with self._lock:
             if self._over:
                 raise Ended(self._over)
@@ -104,7 +104,7 @@ class Child:
         return _value_of(answer)
 
     def close(self, work: Work) -> None:
-        """Lets the object go, and ends the process."""
+        """Closes the object and ends the process."""
         with self._lock:
             link, self._link, self._over = self._link, None, self._over or "it was closed"
         if link is not None:
@@ -133,7 +133,7 @@ class Child:
             self._give_up(link, seconds)
             raise NoAnswer(self._stage, seconds) from None
         except EOFError:
-            if link.killed:  # by another thread, whose call missed its limit
+            if link.killed:  # by another thread, whose call timed out
                 raise NoAnswer(self._stage, seconds) from None
             self._over = f"its process ended: {link.ending()}"
             raise Ended(self._over) from None
@@ -145,13 +145,13 @@ class Child:
                 return
             self._link, self._missed = None, self._missed + 1
             if self._changed or self._missed >= MISSES:
-                times = f", {self._missed} times in succession" if self._missed > 1 else ""
+                times = f", {self._missed} times in a row" if self._missed > 1 else ""
                 self._over = f"no answer within {seconds:g} s{times}"
                 raise Ended(self._over) from None
 
 
 class _Link:
-    """One process, the thread that reads its answers, and the one that passes on what it prints."""
+    """One process, with a thread that reads its answers and one that forwards its output."""
 
     def __init__(self, *, threads: bool) -> None:
         start = [sys.executable, "-c", START.format(__name__), json.dumps([threads, sys.path])]
@@ -173,11 +173,11 @@ class _Link:
 
     @property
     def busy(self) -> bool:
-        """Whether a call is under way, or was given up."""
+        """Whether a call is running or was abandoned."""
         return bool(self._waiting)
 
     def ask(self, work: Work, seconds: float) -> _Answer:
-        """Raises TimeoutError, or EOFError where the process is gone. Calls of hosted adapters count as bought."""
+        """Sends a call. Raises TimeoutError, or EOFError if the process ended. Hosted calls count as paid."""
         until, number, slot = time.monotonic() + seconds + SLACK, next(self._numbers), queue.SimpleQueue[bytes | None]()
         self._waiting[number] = slot
         content = pickle.dumps(work)
@@ -213,7 +213,7 @@ class _Link:
         return f"signal {signal.Signals(-code).name}"
 
     def kill(self) -> None:
-        """Ends it with all that it started."""
+        """Kills the process and its children."""
         self.killed = True
         if self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
@@ -259,7 +259,7 @@ class _AnswerReader(pickle.Unpickler):
 
 
 def _read_answer(content: bytes) -> _Answer:
-    """Answers hold values of our own types alone."""
+    """Unpickles an answer, which may hold only our own types."""
     try:
         answer: _Answer = _AnswerReader(io.BytesIO(content)).load()
     except Exception as error:
@@ -268,7 +268,7 @@ def _read_answer(content: bytes) -> _Answer:
 
 
 def main(threads: bool) -> None:
-    """The child's side. It ends with its parent, whatever the object is doing."""
+    """The child's main loop. It ends when the parent does, even during a call."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)

@@ -220,7 +220,7 @@ class Reference(TaskKind):
         name: str,
         base: Path,
         targets: Mapping[str, float],
-        corpus: Annotated[str, "articles, items (.json, .jsonl), ids alone (.txt), or a file of vectors (.npy)"],
+        corpus: Annotated[str, "articles, items (.json, .jsonl), ids (.txt), or a file of vectors (.npy)"],
         reference: Annotated[Mapping[str, Any], "the reference model, whose neighbours are the truth", ReferenceEntry],
         n: Annotated[int, "number of items sampled as queries; all if there are fewer"] = 500,
         seed: Annotated[int, "seed of the sample", SEED] = 42,

@@ -1,4 +1,4 @@
-"""Late interaction: a vector for each token, compared by MaxSim, as a row type or as a reranker."""
+"""Late interaction: one vector per token, compared by MaxSim, as a row type or as a reranker."""
 
 _HERE = "bakeoff.extensions.late_interaction"
 SYSTEMS = {"tokens": f"{_HERE}.row:Tokens"}

@@ -158,7 +158,7 @@ class LanceTokens(TokenStore):
 
     @property
     def exact(self) -> bool:
-        """Without an index."""
+        """Exact without an index."""
         return self._index == "none"
 
     def fill(self, ids: Sequence[str], rows: TokenRows, metadata: Sequence[Mapping[str, Any]]) -> None:

@@ -38,7 +38,7 @@ class ExpectedReciprocalRank(CondensableMeasure):
             )
 
     def values(self, run: GradedRun) -> Values:
-        """Each document counts for the users whom no document above it satisfied."""
+        """Each document counts for the users not satisfied by a document above it."""
         return run.ranked.sum_above(self.k, ("err", self.max), lambda: self._stop_chances(run))
 
     def _stop_chances(self, run: GradedRun) -> Values:
@@ -54,7 +54,7 @@ class ExpectedReciprocalRank(CondensableMeasure):
         return stopped
 
     def expected(self, order: RandomOrder) -> Values:
-        """By the chance that nobody above a place was satisfied, averaged over the documents that may be there."""
+        """Uses the chance that no document above a place satisfied the user, averaged over possible documents."""
         values = np.zeros(len(order.ideal))
         unsatisfied = 1 - self._satisfaction_chances(np.maximum(order.ideal, 0))
         places = order.places(self.k)
@@ -93,7 +93,7 @@ class RankBiasedPrecision(CondensableMeasure):
     title: ClassVar = "RBP"
     monotone: ClassVar = True
 
-    p: Annotated[float, "chance that a user goes on to the next place"] = 0.8
+    p: Annotated[float, "chance that a user continues to the next place"] = 0.8
     rel: Rel = None
 
     def __post_init__(self) -> None:
@@ -111,13 +111,13 @@ class RankBiasedPrecision(CondensableMeasure):
 
 @dataclass(frozen=True)
 class RankBiasedResidual(Measure):
-    """What `rbp` would gain if every unjudged place, also those below the cut-off, held a relevant document."""
+    """What `rbp` would gain if every unjudged place, including those below the cut-off, held a relevant document."""
 
     name: ClassVar = "rbp_residual"
     title: ClassVar = "RBP residual"
     diagnostic: ClassVar = True
 
-    p: Annotated[float, "chance that a user goes on to the next place"] = 0.8
+    p: Annotated[float, "chance that a user continues to the next place"] = 0.8
 
     def __post_init__(self) -> None:
         super().__post_init__()

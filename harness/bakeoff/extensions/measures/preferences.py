@@ -56,8 +56,8 @@ class BPref(Measure):
 class InferredAP(Measure):
     """Average precision inferred from judgments that are a random sample of a pool (Yilmaz and Aslam, 2006).
 
-    `pool=judged`: the pool is what the qrels name, those that they mark by −1 as not judged included, as in trec_eval;
-    `pool=ranked` takes every document that came back for pooled, so the judgments are a sample of the rankings.
+    `pool=judged`: the pool is every document in the qrels, including those marked −1 (not judged), as in trec_eval.
+    `pool=ranked`: the pool is every returned document, so the judgments are a sample of the rankings.
     """
 
     name: ClassVar = "infap"
@@ -99,5 +99,5 @@ class InferredAP(Measure):
         return per_pair(order.relevant(self.rel), order.irrelevant(self.rel), value)
 
     def note(self, option: str, value: Option) -> str:
-        """As words."""
+        """Names the pool."""
         return "every ranked document is pooled" if option == "pool" else super().note(option, value)

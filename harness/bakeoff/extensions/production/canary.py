@@ -373,7 +373,9 @@ def check(recording: Recording, provider: Provider, *, calls: int = CHECK_CALLS,
                  before=effect.score_before, after=effect.score_after, low=effect.low, high=effect.high,
                  weighting=effect.weighting)
         )  # fmt: skip
-        gauges.append(Gauge("canary_overlap", "Top 10 that a task keeps", effect.overlap, {"task": task.name}))
+        gauges.append(
+            Gauge("canary_overlap", "Share of a task's top 10 that is unchanged", effect.overlap, {"task": task.name})
+        )
     return Check(command="canary", worse=change.changed, facts=facts, figures=figures, gauges=gauges)
 
 

@@ -173,7 +173,7 @@ def _parts(task: Task, index: Index, old: Side, new: Side, again: Sequence[int])
 
 
 def _cost(side: Side, texts: Sequence[str], scale: float, *, grows: bool = True) -> MigrationCost:
-    """`grows`: the second index exists beside the first."""
+    """`grows`: the second index exists alongside the first."""
     card = side.card
     tokens = scale * estimate_tokens(texts, card.document_prompt)
     dollars = None if card.price is None else tokens * card.price.usd_per_million_tokens / 1e6

@@ -67,7 +67,7 @@ def _impressions(path: Path, columns: LogColumns, needed: Sequence[str], empty: 
                     f"there is no column {column!r}",
                     file=path,
                     place=place,
-                    remedy=f"{nearest(column, list(row))} --column {field}=NAME says what the log calls it",
+                    remedy=f"{nearest(column, list(row))} --column {field}=NAME maps the log's column",
                 )
         texts = {
             field: _text(row.get(getattr(columns, field)), path, place)

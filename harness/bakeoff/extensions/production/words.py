@@ -149,7 +149,7 @@ def _way(
     if tokens:
         costs = [f"{tokens:,.0f} tokens", "price unknown" if dollars is None else f"${dollars:,.2f}"]
         costs += [f"{hours:,.1f} hours at the rate limit"] if hours is not None else []
-        costs += [f"{_size(bytes)} beside the old index"] if bytes else []
+        costs += [f"{_size(bytes)} in addition to the old index"] if bytes else []
     return f"{about}: {mean:.4f}{gap}{'; ' if costs else ''}{', '.join(costs)}."
 
 
@@ -275,7 +275,7 @@ WORDS: Words = {
     "migration": _migration,
     "way": _way,
     "better_way": _better_way,
-    "switch": "Switch to {new}: build its index beside the old one, then switch queries and index together.",
+    "switch": "Switch to {new}: build its index alongside the old one, then switch queries and index together.",
     "switch_unproven": "Do not switch to {new} alone: this task does not show whether it is better or worse.",
     "switch_worse": "Do not switch to {new} alone: it is worse on this task.",
     "queries_needed": _queries_needed,

@@ -254,7 +254,7 @@ class ActorShard(IndexShard):
         import ray
 
         if (rows := self._portable(vectors)) is None:
-            raise InputError("vectors that are in no shard can't be indexed by Ray", remedy='store = "faiss"')
+            raise InputError("Ray can only index vectors that are in shards", remedy='store = "faiss"')
         holder = ray.remote(num_cpus=0, max_restarts=RESTARTS, max_task_retries=RESTARTS, scheduling_strategy="SPREAD")(
             IndexHolder
         )

@@ -59,7 +59,7 @@ class LocalShard(IndexShard):
         return lambda: answer
 
     def close(self) -> None:
-        """Its files stay."""
+        """Close without deleting files."""
         self.store.close()
 
 
@@ -114,11 +114,11 @@ class FaissShards(Store):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of one of its indexes."""
+        """As for a single index."""
         return self._first.capabilities
 
     def tunings(self) -> Grid:
-        """Those of one of its indexes."""
+        """As for a single index."""
         return self._first.tunings()
 
     def fill(self, ids: Sequence[str], vectors: VectorRows, fields: Fields) -> int:

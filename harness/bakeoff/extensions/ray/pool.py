@@ -220,7 +220,7 @@ def _first_line(error: Exception) -> str:
 
 @contextlib.contextmanager
 def _own_signals() -> Iterator[None]:
-    """Restore our SIGTERM handler, which Ray replaces; ours tells the user what is kept and how to continue."""
+    """Restore our SIGTERM handler, which Ray replaces; ours tells the user what was saved and how to continue."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

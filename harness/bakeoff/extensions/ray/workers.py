@@ -119,7 +119,7 @@ def _ask(method: Any, *arguments: Any) -> Any:
     try:
         return ray.get(method.remote(*arguments))
     except RayError as error:
-        said = "the process that keeps the budget and the rate limit has ended: nothing more is asked for"
+        said = "the process that keeps the budget and the rate limit has ended, so no more requests are sent"
         raise Unavailable(said) from error
 
 

@@ -92,7 +92,7 @@ class CohereReranker(HostedReranker):
     shape: ClassVar[Any] = _CohereAnswer
 
     def cost(self, tokens: float, searches: int) -> float | None:  # noqa: ARG002 - tokens are free
-        """Dollars for a thousand searches come from the line-up's `price`; none is known here."""
+        """Uses the line-up's `price` per thousand searches; there is no list price."""
         return None if self._price is None else searches * self._price / 1000
 
     def _connect(self, key: str) -> Any:

@@ -90,7 +90,7 @@ class Http(Retriever):
             raise InputError("unknown is neither 'error' nor 'drop'", place="retriever unknown")
 
     def search(self, text: str, k: int) -> tuple[Scored, int]:
-        """Times the successful request alone, without retries and waits."""
+        """Times only the successful request, without retries and waits."""
         content = _fill_template(self._body, text, k)
         answer, nanoseconds = call(lambda: self._request(content, k), self._policy, self._rate_limit)
         ids = _at(answer, self._ids)

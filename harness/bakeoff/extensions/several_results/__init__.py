@@ -1,4 +1,4 @@
-"""Several results at once: over time on one page or as a site, and of several tasks in one table."""
+"""Several results: over time on one page, as a site, or several tasks in one table."""
 
 from bakeoff.core.extensions import Command
 

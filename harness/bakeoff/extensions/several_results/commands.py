@@ -57,7 +57,7 @@ def write_page(folders: list[Path], page: Path, *, pictures: bool) -> list[str]:
 def history(
     results: ResultsArgument,
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("history.html"),
-    pictures: Annotated[bool, typer.Option(help="Write the chart as PNG and SVG beside the page.")] = False,
+    pictures: Annotated[bool, typer.Option(help="Also write the chart as PNG and SVG.")] = False,
     as_json: JsonOption = False,
     metrics_file: MetricsOption = None,
 ) -> None:

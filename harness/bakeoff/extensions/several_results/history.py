@@ -1,4 +1,4 @@
-"""Several results over time: how each measure moved, and where the task or a model changed under it."""
+"""Several results over time: how each measure changed, and when the task or a model did."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OtherPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A sweep, a load test or another measurement with a page of its own."""
+    """A sweep, a load test or another measurement with its own page."""
 
     name: str
     link: str
@@ -76,7 +76,7 @@ def all_changes(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 
 def _libraries(before: Summary, after: Summary) -> list[str]:
-    """Packages that both runs had, in another version; one that is only installed beside them moves nothing."""
+    """Packages used by both runs in different versions. Other installed packages have no effect."""
     then, now = before.machine.versions, after.machine.versions
     return [f"{name} {then[name]} → {now[name]}" for name in then if name in now and then[name] != now[name]]
 
@@ -132,9 +132,9 @@ def page(
     problems: Sequence[str] = (),
     others: Sequence[OtherPage] | None = None,
 ) -> str:
-    """One page for several results; `problems` says which are missing, and why.
+    """One page for several results; `problems` lists missing ones with reasons.
 
-    A site gives `others`, pages of sweeps and load tests; on a site any two can be picked and compared.
+    A site passes `others`, the pages of sweeps and load tests. On a site, any two results can be compared.
     """
     entries = ordered(entries)
     if drawn is None:
@@ -154,7 +154,7 @@ def page(
 
 
 def render(entries: Sequence[Entry], target: Path, *, pictures: bool) -> list[str]:
-    """Writes the page, and the chart as a picture beside it; a sentence for everything that could not be made."""
+    """Writes the page and a picture of the chart. Returns a sentence for each failure."""
     drawn = charts(entries) if drawing.available() else []
     problems = [chart.failure for chart in drawn if chart.failure]
     if not drawing.available():

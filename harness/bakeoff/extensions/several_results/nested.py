@@ -19,11 +19,11 @@ from bakeoff.statistics.tests import sign_flip_test
 
 
 class NestedDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """The mean over tasks of a difference, with its interval and two answers to "is it chance?".
+    """The mean of a difference over tasks, with its interval and two p-values.
 
-    `p` is for these very tasks: other queries might have been drawn in each. `p_tasks` is for tasks like these: other
-    tasks might have been drawn, so the task is the unit, and few tasks can't show anything (`least` is the smallest p
-    that so many can give). No interval where a task has a single query, or values without bounds are alike in one.
+    `p` is for these tasks with other queries. `p_tasks` is for other tasks like these: the task is the unit, and a few
+    tasks can't show anything (`least` is the smallest possible p). There is no interval if a task has a single query,
+    or equal unbounded values.
     """
 
     difference: float
@@ -42,7 +42,7 @@ def estimate_nested(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> NestedDifference:
-    """From each task's per-query differences: a test by query within tasks, and a sign-flip test by task.
+    """Tests per-query differences by query within tasks, and by sign flips of tasks.
 
     The first is the more cautious of sign flips and Student's test guarded against rare failures. `bounded` differences
     are from −1 to 1.

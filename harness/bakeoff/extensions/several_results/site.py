@@ -86,7 +86,7 @@ def _why_not_shown(entry: Entry) -> str:
 
 
 class Site(LocalServer):
-    """Serves one folder; the front page is made anew when a result has come or gone."""
+    """Serves one folder; the front page is rebuilt when a result is added or removed."""
 
     def __init__(self, folder: Path, port: int) -> None:
         self.folder = folder.resolve()

@@ -143,7 +143,7 @@ def _pairs(
 def _differences(
     a: str, b: str, scores: Mapping[str, Mapping[str, Values]], averagings: Mapping[str, Averaging]
 ) -> list[Values]:
-    """By task, values that have the mean and the error of the difference as that task takes them."""
+    """Per task, values with the mean and error of the difference under that task's averaging."""
     return [averagings[task].linear(differences_of(rows[a], rows[b])) for task, rows in scores.items()]
 
 
@@ -173,8 +173,8 @@ def _transfer(
 
 
 ALIKE = (
-    f"{0:+.4f} with an interval: no query differs; the interval is what other queries might still show, "
-    "wide where there are few."
+    f"{0:+.4f} with an interval: no query differs; the interval covers what other queries might show, and "
+    "is wide if queries are few."
 )
 
 TASKS = "tasks"
@@ -182,7 +182,7 @@ Block = tuple[str, list[str], list[list[str]]]  # title, heads, rows
 
 
 def blocks(table: TaskTable) -> list[Block]:
-    """The rows by task, the pairs over tasks, and the transfer, as words and figures."""
+    """Tables of rows by task, pairs over tasks, and transfer."""
     label = Measure.parse(table.measure).label
     heads = [f"{task} ({table.roles[task]})" if task in table.roles else task for task in table.tasks]
     made: list[Block] = [

@@ -259,7 +259,7 @@ def loadtest(
     given = _parse_parameters(set_ or [], stores)
     if asked := ConditionSettings(writes=writes, filters=filters, tenants=tenants, cold=cold):
         if rate or len(clients or ()) > 1:
-            raise InputError("--rate and several --clients are for searches alone", remedy="run these separately")
+            raise InputError("--rate and several --clients are for searches only", remedy="run these separately")
         sample = _sample(stores, lineup, contender, synthetic, dimensions, vectors, queries)
         measured = conditions(
             sample, [(name, _single(given[name])) for name in stores], asked, k=k, clients=(clients or [1])[0],

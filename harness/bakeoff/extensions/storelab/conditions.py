@@ -40,7 +40,7 @@ class ConditionSettings(msgspec.Struct, kw_only=True, frozen=True):
 class Conditions(msgspec.Struct, kw_only=True):
     """`conditions.json`: one line per store and condition. A failure affects only its own line.
 
-    Format 1 had warnings in words.
+    In format 1, warnings were text.
     """
 
     sample: str

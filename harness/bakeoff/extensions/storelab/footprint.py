@@ -71,7 +71,7 @@ class Footprint(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Footprints(msgspec.Struct, kw_only=True):
-    """`footprint.json`. Format 1 had warnings in words."""
+    """`footprint.json`. In format 1, warnings were text."""
 
     sample: str
     dimensions: int

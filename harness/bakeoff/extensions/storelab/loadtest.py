@@ -83,7 +83,7 @@ class LoadLevel(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class LoadTest(msgspec.Struct, kw_only=True):
-    """`loadtest.json`. Format 1 had sentences and warnings in words."""
+    """`loadtest.json`. In format 1, sentences and warnings were text."""
 
     store: str
     label: str

@@ -121,7 +121,7 @@ class StoreGrid:
 
 
 class Sweep(msgspec.Struct, kw_only=True):
-    """`sweep.json`. Format 1 had sentences and warnings in words."""
+    """`sweep.json`. In format 1, sentences and warnings were text."""
 
     sample: str
     documents: int

@@ -115,7 +115,7 @@ def loadtest_sheet(load: LoadTest) -> Sheet:
         remarks=[
             "Closed: each client sends its next request after an answer. Open: requests are due at random times, at "
             "this rate, and latency counts from then.",
-            "Latency in a closed loop is that of the search alone; answered/s is over the whole time, including the "
+            "Latency in a closed loop covers only the search; answered/s is over the whole time, including the "
             "client's own work.",
             *map(text_of, load.warnings),
             machine_line(load.machine),

@@ -10,7 +10,7 @@ from bakeoff.report.words import Words, words
 
 
 def text_of(fact: Fact | str) -> str:
-    """A fact in words; files of format 1 hold the words themselves."""
+    """A fact as text; files of format 1 hold the text itself."""
     return fact if isinstance(fact, str) else words(fact)
 
 

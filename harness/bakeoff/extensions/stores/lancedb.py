@@ -87,7 +87,7 @@ class LanceDB(HybridStore):
         if type not in ("float", "bit"):
             raise InputError(f"lancedb has no type {type!r}", remedy='use "float" or "bit"')
         if type == "bit" and index not in ("IVF_FLAT", "none"):
-            raise InputError(f"lancedb has no {index} of bits", remedy='use index = "IVF_FLAT" or "none"')
+            raise InputError(f"lancedb has no {index} for bit vectors", remedy='use index = "IVF_FLAT" or "none"')
         self._texts = search == "hybrid"
         self._bits, self._metric = type == "bit", "hamming" if type == "bit" else "cosine"
         self.index, self.m, self.ef_construction, self.partitions = index, m, ef_construction, partitions

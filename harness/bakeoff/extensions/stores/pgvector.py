@@ -130,7 +130,7 @@ class Words:
     def of(cls, table: str, kind: str) -> Words:
         """The ranking for this option."""
         if kind not in KINDS:
-            raise InputError(f"pgvector has no ranking by words {kind!r}", remedy=nearest(kind, list(KINDS)))
+            raise InputError(f"pgvector has no text ranking {kind!r}", remedy=nearest(kind, list(KINDS)))
         return cls(table, kind)
 
     @property

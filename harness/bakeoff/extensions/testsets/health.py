@@ -161,7 +161,7 @@ def text_health(task: Task) -> TextHealth:
 def health(task: Task, lineup: Lineup, progress: Progress = silent, grading: Grading = Grading()) -> Health:
     """Checks the judgments, then runs three free contenders.
 
-    Only pooled pairs count as open, where there is a pool.
+    If there is a pool, only pooled pairs count as open.
     """
     measures = tuple(dict.fromkeys([*lineup.measures, *map(Measure.parse, task.targets)]))
     primary = lineup.primary
@@ -222,7 +222,7 @@ def _ceiling(measure: Measure, task: Task, scales: Mapping[str, Scores], words: 
 
 
 def _measure_judged_share(tops: Sequence[Grades]) -> float:
-    """Share of returned documents with a grade; 1 where nothing was returned."""
+    """Share of returned documents with a grade; 1 if nothing was returned."""
     returned = sum(int(np.count_nonzero(top != NO_DOCUMENT)) for top in tops)
     return sum(int(np.count_nonzero(top >= 0)) for top in tops) / returned if returned else 1.0
 

@@ -49,7 +49,7 @@ class _Page(msgspec.Struct):
     categories: list[_Category] = []
 
     def add(self, other: _Page) -> None:
-        """Add what a continuation says."""
+        """Add the content of a continuation."""
         self.pageid = self.pageid if other.pageid is None else other.pageid
         self.extract = self.extract if other.extract is None else other.extract
         self.missing, self.invalid = self.missing or other.missing, self.invalid or other.invalid

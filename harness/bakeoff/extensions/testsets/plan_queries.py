@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class QueryPlan:
-    """What was asked and how many queries it takes; None where no number would do.
+    """The goal and the number of queries it takes; None if no number would do.
 
-    `have` is how many the collection has already, 0 for a new one.
+    `have` is the number of existing queries, 0 for a new task.
     """
 
     measure: str
@@ -58,7 +58,7 @@ class QueryPlan:
 
 @dataclass(frozen=True, slots=True)
 class PlannedLooks:
-    """The queries at each look, and what looks cost beside a single one."""
+    """The queries at each look, and their cost compared with a single look."""
 
     queries: list[int]
     cost: LookCost
@@ -83,7 +83,7 @@ def plan_looks(planned: QueryPlan, looks: int) -> PlannedLooks:
 
 
 def _widest(results: Sequence[Result], measure: str, variance: float) -> tuple[float, float] | None:
-    """Of the leader and its rivals, the variance of the pair that differs most, and what a failure costs it."""
+    """The largest variance among the leader's pairs, and the cost of a failure there."""
     if not results:
         return 2 * variance, 1.0
     spreads = []
@@ -101,7 +101,7 @@ def _widest(results: Sequence[Result], measure: str, variance: float) -> tuple[f
 
 
 def _count_comparisons(results: Sequence[Result], measure: str) -> int:
-    """With how many others a row is compared that may be best, in the result that has most."""
+    """The number of rivals of a row that may be best; the maximum over results."""
     most, bounded = 1, Measure.parse(measure).bounded
     for result in results:
         table = np.stack([result.values(label, measure) for label in result.labels], axis=1)
@@ -113,7 +113,7 @@ def _count_comparisons(results: Sequence[Result], measure: str) -> int:
 def _by_pair(
     results: Sequence[Result], measure: str, difference: float, variance: float, power: float, comparisons: int
 ) -> dict[str, tuple[int, int] | None]:
-    """For the leader of each result and every other distinct row; from a variance alone, for two rows that have it."""
+    """Plans for each leader and every other distinct row, or for two rows with a given variance."""
     if not results:
         needed = fewest_queries(lambda n: chance_to_show(difference, n, 2 * variance, 1.0, comparisons) >= power)
         return {"two rows": None if needed is None else (needed, needed)}
@@ -143,7 +143,7 @@ def plan_queries(
     power: float = 0.8,
     new: bool = False,
 ) -> QueryPlan:
-    """From the scores in results, pooled over them, or from a variance that is known; `new` counts from 0 queries.
+    """Plans from the pooled scores of results, or from a known variance. `new` starts from 0 queries.
 
     Rows that score alike count once, in the variance and in the number of contenders.
     """
@@ -162,7 +162,7 @@ def plan_queries(
     if not np.isfinite(known) and np.isfinite(residual_variance(whole)):
         raise InputError("every contender scores alike, so nothing can be planned from it", remedy="give --variance")
     if not np.isfinite(known):
-        raise InputError("the results have no two contenders on two queries", remedy="give --variance")
+        raise InputError("no result has at least two contenders and two queries", remedy="give --variance")
     if known <= NOISE:
         problem = "contenders differ by the same amount on every query, so nothing can be planned from it"
         raise InputError(problem, remedy="give --variance")

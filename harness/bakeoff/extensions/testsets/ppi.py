@@ -30,7 +30,7 @@ class Unbounded:
     """Unbounded values, with Student's interval."""
 
     def ends(self, values: Values, level: float) -> tuple[float, float]:
-        """Of the mean."""
+        """The ends of the mean's interval."""
         from scipy.special import stdtrit
 
         half = float(stdtrit(len(values) - 1, (1 + level) / 2)) * float(values.std(ddof=1)) / math.sqrt(len(values))
@@ -45,7 +45,7 @@ class Bounded:
     least: float = 0.0
 
     def ends(self, values: Values, level: float) -> tuple[float, float]:
-        """Of the mean."""
+        """The ends of the mean's interval."""
         return exact_interval(values, (self.least, 1.0), level=level, draws=self.draws)
 
 

@@ -135,7 +135,9 @@ def _of_table(path: Path, given: Mapping[str, str], imported: ImportedQueries) -
         if "where" in given or any(_is_object(cell) for _, cell in cells) or not any(cell for _, cell in cells):
             filters = [_filter(cell, path, place) for place, cell in cells]
         else:
-            imported.no_filter = f"{columns['where']} is kept as metadata and filters no query: no cell is an object"
+            imported.no_filter = (
+                f"{columns['where']} is kept as metadata, not as a filter, because no cell is an object"
+            )
             del columns["where"]
     numbers = number_columns(path, [row for _, row in rows], columns)
 
@@ -182,7 +184,7 @@ def _of_log(path: Path, given: Mapping[str, str]) -> list[_QueryRow]:
     column, asked = given.get("query", "query"), []
     for place, row in read_table(path).rows:
         if column not in row:
-            remedy = f"{nearest(column, list(row))} --column query=NAME says what the log calls it"
+            remedy = f"{nearest(column, list(row))} --column query=NAME maps the log's column"
             raise InputError(f"there is no column {column!r}", file=path, place=place, remedy=remedy)
         asked.append(normalise(str(row[column] or "")))
     first = {query: place for place, query in reversed(list(enumerate(asked, start=1)))}

@@ -37,7 +37,7 @@ YES_OR_NO = {1: "relevant", 0: "not relevant"}
 class TaskFolder:
     """A task of any readable format, with the grades of people and models.
 
-    Annotations and settled grades are written beside the file that describes the task. Documents, queries and judgments
+    Annotations and settled grades are written next to the task's description. Documents, queries and judgments
     from elsewhere are never changed.
     """
 
@@ -224,7 +224,7 @@ class TaskFolder:
         return [(query, document) for query, documents in pool.pairs.items() for document in documents]
 
     def write_truth(self) -> SettledGrades:
-        """Settles all grades and writes the ground truth. Grades from elsewhere stay."""
+        """Settles all grades and writes the ground truth. Imported grades are kept."""
         self.check_own()
         truth = settle(self.annotators(), self.read_adjudications())
         grades = {query: dict(row) for query, row in self.truth.grades.items()}
@@ -243,7 +243,7 @@ class TaskFolder:
         return truth
 
     def forget(self, pairs: Collection[QueryDocument]) -> None:
-        """Removes grades from the ground truth that no annotator gives any more."""
+        """Removes grades from the ground truth that no annotator gives now."""
         given = {pair for annotation in self.annotators().values() for pair in annotation.pairs()}
         for query, document in set(pairs) - given:
             row = self.truth.grades.get(query, {})

@@ -80,7 +80,7 @@ def import_(
         bool, typer.Option("--partial", help="Import the ids that file and task share; ignore others.")
     ] = False,
     trust_ids: Annotated[
-        bool, typer.Option("--trust-ids", help="Match by id alone if the file has no texts or hashes.")
+        bool, typer.Option("--trust-ids", help="Match only by id if the file has no texts or hashes.")
     ] = False,
 ) -> None:
     """Import existing vectors into the cache, checked against the task's texts, so that a run need not embed them."""

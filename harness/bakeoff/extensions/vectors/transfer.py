@@ -79,7 +79,7 @@ def texts_of(lineup: Lineup, contender: EmbeddingRow, role: Role, settings: Sett
         embedder, index = embeddings.embedder(contender), embeddings.index(contender)
         chunks = ChunkTexts(index.chunks)
         if embedder.provider.by_id:
-            raise InputError(f"{contender.label}: its vectors are in a file already", place="--contender")
+            raise InputError(f"{contender.label}: its vectors come from a file", place="--contender")
         embedder.fit(chunks)
         space = embedder.space(role)
         if space is None:
@@ -196,7 +196,7 @@ def _match(
     elif not trust_ids:
         raise file.wrong(
             "has neither texts nor their hashes, so its vectors can't be matched to the texts",
-            remedy="add a column text or text_hash; --trust-ids matches by id alone",
+            remedy="add a column text or text_hash; --trust-ids matches only by id",
         )
     return chunk_of, len(texts.ids) - int(np.count_nonzero(chunk_of >= 0))
 

@@ -1,11 +1,11 @@
-/* Charts: one after the other, so that the page answers while they are drawn. */
+/* Charts: drawn one by one, so that the page stays responsive. */
 (() => {
   const { data, specs, at } = window.bakeoff;
   const views = {};
   const pause = () => new Promise((resolve) => setTimeout(resolve));
   const signed = (figure) => (figure < 0 ? "−" : "+") + Math.abs(figure).toFixed(3);
 
-  /** The pair of two contenders, seen from the first. */
+  /** The comparison of two contenders, as first minus second. */
   function pairOf(a, b) {
     const pair = data.pairs.find((two) => (two.a === a && two.b === b) || (two.a === b && two.b === a));
     if (!pair || pair.a === a) return pair;
@@ -22,12 +22,12 @@
       const pair = pairOf(data.contenders[first.value], data.contenders[second.value]);
       if (!pair) {
         const same = first.value === second.value;
-        const elsewhere = "This pair is not on the page: bakeoff compare RESULT --contender A --contender B shows it.";
+        const elsewhere = "This pair is not on the page. See bakeoff compare RESULT --contender A --contender B.";
         at("versus").replaceChildren(same ? "Choose two different contenders." : elsewhere);
         return;
       }
       at("versus").dataset.shown = pair.p <= data.alpha;
-      const verdict = pair.p <= data.alpha ? "a difference is shown" : "not significantly different";
+      const verdict = pair.p <= data.alpha ? "significantly different" : "not significantly different";
       const interval = pair.low === null ? "" : ` (95% interval ${signed(pair.low)} to ${signed(pair.high)})`;
       at("versus").replaceChildren(
         `${pair.a} against ${pair.b}: ${signed(pair.difference)}${interval}, ` +
@@ -46,7 +46,7 @@
     chooser.addEventListener("change", () => views.history.signal("measure", chooser.value).run());
   }
 
-  /** What is closed has no width: its charts are drawn when it is opened. */
+  /** A closed section has no width, so its charts are drawn when it opens. */
   async function draw(within) {
     for (const place of within.querySelectorAll(".chart:not([data-drawn])")) {
       if (place.closest("details:not([open])")) continue;

@@ -1,4 +1,4 @@
-/* What every part of the page uses: the data, elements, words. Each part adds itself to `bakeoff`. */
+/* Shared code of the page: data, elements, text. Each part adds itself to `bakeoff`. */
 window.bakeoff = (() => {
   const read = (id) => JSON.parse(document.getElementById(id).textContent);
   const at = (id) => document.getElementById(id);

@@ -1,4 +1,4 @@
-/* Files that the page makes by itself: the matrix as text, and its chart for slides. */
+/* Files made in the browser: the matrix as text, and its chart for slides. */
 (() => {
   const { data, specs, at, make } = window.bakeoff;
 
@@ -14,7 +14,7 @@
     return name.endsWith(".json") ? `${JSON.stringify(JSON.parse(content), null, 2)}\n` : content;
   }
 
-  /** As a data URI: nothing is asked for, and nothing has to be freed. */
+  /** As a data URI, which needs no request and no cleanup. */
   async function link(button) {
     const { file, picture } = button.dataset;
     if (file) return [file, `data:text/plain;charset=utf-8,${encodeURIComponent(text(file))}`];

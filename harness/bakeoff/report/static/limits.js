@@ -1,4 +1,4 @@
-/* The reader's limits: the same rule as bakeoff/results/picks.py; a browser test holds the two together. */
+/* The reader's limits: the same rule as bakeoff/results/picks.py; a browser test compares the two. */
 (() => {
   const { data, at, make, listed } = window.bakeoff;
   const BADGES = { best: ["★", "leads"], tied: ["≈", "may be best"], worse: ["", "worse"] };
@@ -19,15 +19,15 @@
     return { label: best.label, feasible: names, sentence: `${best.label}: ${best.price}. ${count}.` };
   }
 
-  /** Whose p50 is not known, where it is limited. */
+  /** The rows with an unknown p50, if p50 is limited. */
   function unknown(limits) {
     const untimed = data.rows.filter((row) => row.p50 === null && (row.local || !limits.offline));
     if (limits.p50 === null || limits.p50 === undefined || !untimed.length) return "";
-    return ` The p50 of ${listed(untimed.map((row) => row.label))} is not known. ${untimed[0].untimed}`;
+    return ` The p50 of ${listed(untimed.map((row) => row.label))} is unknown. ${untimed[0].untimed}`;
   }
 
-  /** Who may be best of the rows within the limits. The verdict stands while all that may be best are among them;
-   * otherwise a row is worse where a pair of these rows shows it (Holm over all pairs, so that any choice may be made). */
+  /** Which of the rows within the limits may be best. If all rows that may be best are within them, the verdict holds.
+   * Otherwise a row is worse if a pair shows it (Holm over all pairs, so that any selection is valid). */
   function statesWithin(feasible) {
     const kept = new Set(data.rows.filter((row) => feasible.includes(row.label)).map((row) => row.alike));
     const home = new Map(data.rows.map((row) => [row.label, row.alike]));

@@ -1,4 +1,4 @@
-/* The words of a query in the text of a document: whole words that begin alike. */
+/* Marks a query's words in a document: whole words with the same beginning. */
 window.markWords = (text, query) => {
   const common = "and are but for from had has have how its not that the their they this was were what when where which who why with you your";
   const stop = new Set(common.split(" "));

@@ -1,4 +1,4 @@
-/* The matrix: sorting moves lines with what opens below them; of many lines those of a model are folded. */
+/* The matrix: sorting moves lines together with their details; long tables fold the lines of a model. */
 (() => {
   const { at, words } = window.bakeoff;
   const lines = () => [...document.querySelectorAll(".matrix tbody tr.ran")];

@@ -1,8 +1,8 @@
-/* Queries: a list that is filled as far as it is read, and an answer that is made when it is opened. */
+/* Queries: a list filled while scrolling, with answers built when opened. */
 (() => {
   const { data, at, make, listed, words } = window.bakeoff;
   const STEP = 10;
-  const LISTS = 4; // that are shown before somebody asks for all
+  const LISTS = 4; // shown at first
   const best = data.contenders.indexOf(data.best);
   const nameOf = new Map(data.rows.map((row) => [row.label, row.name]));
   const missed = (query) => query.wanted.filter(([, , places]) => !places[best] || places[best] > data.depth);
@@ -12,7 +12,7 @@
     spread: (a, b) => spread(b) - spread(a),
   };
 
-  /** The two highest of the contenders that did better than the best one; rows that score alike are one. */
+  /** The two best contenders that beat the leader on this query; equal rows count once. */
   function better(query) {
     const names = new Map();
     query.values.forEach((value, place) => {
@@ -46,7 +46,7 @@
     return chip;
   }
 
-  /** A title that opens to the beginning of the text, where the result has it. */
+  /** A title that expands to the beginning of the text, if the result has it. */
   function title(number, query, ...after) {
     const text = data.texts[number];
     if (!text) return make("span", {}, data.titles[number], ...after);
@@ -100,7 +100,7 @@
 
   const note = (text) => [make("p", { className: "note" }, text)];
 
-  /** Rows that score alike have one name; of many names the first two. */
+  /** The names of rows, equal rows once; only the first two of many. */
   function named(places) {
     const names = [...new Set(places.map((place) => nameOf.get(data.contenders[place])))];
     return names.length > 3 ? `${names.slice(0, 2).join(", ")} and ${names.length - 2} others` : listed(names);

@@ -58,7 +58,7 @@ def bit_codes(vectors: Vectors, order: Literal["big", "little"] = "big") -> NDAr
 
 
 def signs(codes: NDArray[np.uint8], dimensions: int) -> Vectors:
-    """The unit vectors that bits stand for."""
+    """The unit vectors that bits represent."""
     bits = np.unpackbits(codes, axis=-1, count=dimensions)
     return np.where(bits, 1.0, -1.0).astype(np.float32) / np.float32(np.sqrt(dimensions))
 
@@ -144,12 +144,12 @@ class Store(Plugin, ABC):
 
     @classmethod
     def quantise(cls, precision: Precision, options: Mapping[str, Any]) -> Mapping[str, Any] | None:  # noqa: ARG003
-        """Options for native vectors of this precision; None where the engine has no such type."""
+        """Options for native vectors of this precision; None if the engine has no such type."""
         return None
 
     @classmethod
     def holding(cls, precision: Precision, options: Mapping[str, Any]) -> Holding:
-        """How vectors of this precision are stored, with a note where the engine has no such type."""
+        """How vectors of this precision are stored, with a note if the engine has no such type."""
         if precision == "float32":
             return Holding(options, precision)
         native = cls.quantise(precision, options)
@@ -215,7 +215,7 @@ class Store(Plugin, ABC):
                 self._delete(list(ids))
 
     def search(self, vector: Vectors, k: int, where: Where | None = None) -> Hits:
-        """The k nearest that pass the filter, or all where there are fewer.
+        """The k nearest that pass the filter, or all if there are fewer.
 
         A filtered list is always full. An unfiltered list of an approximate index may be short, which counts
         as loss.
@@ -286,7 +286,7 @@ class Store(Plugin, ABC):
             raise WrongCount(self.name, added, held)
 
     def build(self) -> None:
-        """Build the index where that is a separate step. Search before it is exact or slower, never wrong."""
+        """Build the index if that is a separate step. Search before it is exact or slower, never wrong."""
 
     @classmethod
     def grid(cls, documents: int, dimensions: int) -> Grid:  # noqa: ARG003 - most do not depend on them
@@ -382,7 +382,7 @@ C = 60  # a place counts 1 / (C + place), as in our own fusion
 class HybridStore(Store):
     """With `search = "hybrid"` it also stores texts, with English stemming like our BM25 by default.
 
-    Both rankings are fused by RRF, so scores mean nothing but the order.
+    Both rankings are fused by RRF, so scores are only meaningful for ordering.
     """
 
     search_kinds = ("vectors", "hybrid")
@@ -394,7 +394,7 @@ class HybridStore(Store):
         texts: Sequence[str],
         metadata: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
-        """As `add`, with texts."""
+        """Like `add`, with texts."""
         units, fields = self._check_rows(ids, vectors, metadata)
         if len(ids):
             with self._failures_as_unavailable():
@@ -415,7 +415,7 @@ class HybridStore(Store):
     def _add_texts(
         self, ids: Sequence[str], vectors: Vectors, metadata: Sequence[Metadata], texts: Sequence[str]
     ) -> None:
-        """As `_add`; texts are empty where the store was opened for vectors alone."""
+        """Like `_add`; texts are empty if the store was opened for vectors only."""
 
     @abstractmethod
     def _search_hybrid(self, text: str, vector: Vectors, k: int, filters: Sequence[Condition]) -> Hits:

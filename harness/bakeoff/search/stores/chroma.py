@@ -1,6 +1,6 @@
 """Chroma with cosine instead of its default, squared L2. On disk, in memory, or on a server by URL.
 
-Existing folders and servers are read as they are.
+Existing folders and servers are not modified.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Chroma(Store):
         *,
         dimensions: int,
         folder: Path,
-        mode: Annotated[Mode, "on disk, in memory, or the server that url names"] = "persistent",
+        mode: Annotated[Mode, "on disk, in memory, or on the server at url"] = "persistent",
         url: Url = "",
         ef_search: Ef = 100,
         ef_construction: EfConstruction = 100,
@@ -153,7 +153,7 @@ class Chroma(Store):
         )
 
     def tunings(self) -> Grid:
-        """The length of the candidate list, where it can be changed after building."""
+        """The length of the candidate list, if it can be changed after building."""
         return {"ef_search": (16, 32, 64, 128, 256)} if self.mode == "persistent" else {}
 
     def _apply_tuning(self) -> None:
@@ -225,7 +225,7 @@ class Chroma(Store):
 
 
 class ExistingChroma(ExistingIndex):
-    """`existing` is its folder or URL (token: CHROMA_API_KEY); the collection says by which distance it compares.
+    """`existing` is its folder or URL (token: CHROMA_API_KEY); the collection defines the distance.
 
     Chroma rewrites its index files when a folder is merely queried, so a copy of the folder is opened.
     """

@@ -1,6 +1,6 @@
 """Existing indexes: searched or read in blocks, never written.
 
-Those of FAISS and Chroma are beside their stores; others are in extensions.
+Readers for FAISS and Chroma are next to their stores; others are in extensions.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def is_url(existing: str) -> bool:
 
 
 def field_of(entry: Mapping[str, Any] | None, path: Sequence[str]) -> Any:
-    """A value inside nested metadata; None where there is none."""
+    """A value inside nested metadata; None if there is none."""
     value: Any = entry
     for step in path:
         value = value.get(step) if isinstance(value, Mapping) else None

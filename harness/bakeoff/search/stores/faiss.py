@@ -218,7 +218,7 @@ class Faiss(NumberedStore):
         return {"index": [*indexes, f"IVF{lists},PQ{pieces}x8", f"IVF{lists},PQ{pieces}x8,RFlat"]}
 
     def tunings(self) -> Grid:
-        """Only what this index reads."""
+        """Only the options that this index uses."""
         grid: dict[str, Sequence[Any]] = {}
         if self._parts.graph is not None:
             grid["ef"] = CANDIDATES
@@ -295,7 +295,7 @@ class Faiss(NumberedStore):
         """No-op: the id map masks them."""
 
     def count(self) -> int:
-        """Without those that are masked."""
+        """The number of documents that are not masked."""
         return int(self._index.ntotal) - (self._ids.numbers - len(self._ids))
 
     def _nearest(self, vector: Vectors, k: int) -> Neighbours:
@@ -332,7 +332,7 @@ class Faiss(NumberedStore):
         return labels[keep][:k], scores[keep][:k]
 
     def _query(self, index: Any, vector: Vectors, k: int, parameters: Any) -> Neighbours:
-        """FAISS pads with −1 where it finds fewer than k."""
+        """FAISS pads with −1 if it finds fewer than k."""
         self._one_thread()
         if self._is_binary:
             distances, labels = index.search(bit_codes(vector[None]), k, params=parameters)
@@ -434,7 +434,7 @@ class ExistingFaiss(ExistingIndex):
         return ""
 
     def search(self, vector: Vectors, k: int) -> Hits:
-        """FAISS pads with −1 where it finds fewer."""
+        """FAISS pads with −1 if it finds fewer."""
         wanted = min(k, self.entries)
         scores, labels = self._index.search(np.ascontiguousarray(vector[None], dtype=np.float32), wanted)
         hits = [(int(label), float(score)) for label, score in zip(labels[0], scores[0], strict=True) if label >= 0]

@@ -155,7 +155,7 @@ class LazyIds(LazySequence[str]):
 
 
 class NumberedStore(Store):
-    """A store over an engine that knows vectors by number."""
+    """A store over an engine that identifies vectors by number."""
 
     def __init__(self, *, dimensions: int, folder: Path) -> None:
         super().__init__(dimensions=dimensions, folder=folder)
@@ -224,7 +224,7 @@ class NumberedStore(Store):
         """The vectors of these numbers, as the index holds them."""
 
     def persist(self) -> None:
-        """The id map, and the index beside it."""
+        """Write the id map and the index."""
         self._ids.save(self._ids_file)
         self._save(self._index_file)
 

@@ -47,7 +47,7 @@ def scratch(name: str = "run") -> Iterator[Path]:
 
 
 def _new_folder(name: str) -> Path:
-    """Retries where a collector removed the folder before it was locked."""
+    """Retries if a collector removed the folder before it was locked."""
     while True:
         folder = Path(tempfile.gettempdir()) / f"{PREFIX}{name}-{os.getpid()}-{secrets.token_hex(4)}"
         folder.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700)  # root's PostgreSQL runs as another user

@@ -115,8 +115,8 @@ def note_dropped(folder: Path) -> None:
 def drop_left(note: Path) -> None:
     """Drop the collection that a dead run noted. The note stays while its server is unreachable.
 
-    The collection's name is made from the note's folder, so that a note can name nothing else, and only notes of this
-    user count.
+    The collection's name is derived from the note's folder, so a note can't name anything else. Only this user's notes
+    count.
     """
     if hasattr(os, "getuid") and note.stat().st_uid != os.getuid():
         return
@@ -139,7 +139,7 @@ def _drop(left: ServerNote, folder: Path) -> None:
 
 
 def _answers(address: str) -> bool:
-    """Whether the address accepts connections; True where it has no host."""
+    """Whether the address accepts connections; True if it has no host."""
     try:
         parts = urlsplit(address)
         host, port = parts.hostname, parts.port or PORTS.get(parts.scheme)

@@ -38,7 +38,7 @@ class Rows:
 
     @classmethod
     def of(cls, source: Path | str, pairs: Iterable[tuple[str, Row]]) -> Rows:
-        """From rows that come one by one, each with its place."""
+        """Builds blocks from single rows, each with its place."""
         return cls(source, _blocks(pairs))
 
     @property

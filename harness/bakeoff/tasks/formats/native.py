@@ -64,8 +64,8 @@ class ArticleFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class QueryEntry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One query. `relevance_annotations` and `expected_results` are its grades where there is no ground truth, and
-    repeat some of them where there is one. `as_of` is the day it asks about. Queries that ask for the same thing share
+    """One query. `relevance_annotations` and `expected_results` are its grades if there is no ground truth, and
+    repeat some of them if there is. `as_of` is the day it asks about. Queries that ask for the same thing share
     a `cluster`.
     """
 
@@ -139,7 +139,7 @@ def load(
     base: Path,
     articles: Annotated[str, "file of documents"],
     queries: Annotated[str, "file of queries"],
-    ground_truth: Annotated[str, "file of grades; ground_truth.json, if there is one, where it is left out"] = "",
+    ground_truth: Annotated[str, "file of grades; default: ground_truth.json, if it exists"] = "",
     rel: Rel = 1,
 ) -> Task:
     """Load the task; an ungraded one may lack ground_truth.json."""
@@ -148,7 +148,7 @@ def load(
 
 
 def read_task(name: str, articles: Path, queries: Path, ground_truth: Path | None, rel: int = 1) -> Task:
-    """Each file first by itself, then against the others."""
+    """Reads and checks each file, then checks them against each other."""
     corpus, notes = read_articles(articles)
     asked, of_queries = read_queries(queries)
     documents = [document(page) for page in corpus.articles]

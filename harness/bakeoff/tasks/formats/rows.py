@@ -104,7 +104,7 @@ def read_documents(
 
 
 def _quickly(rows: Sequence[Row], columns: DocumentColumns) -> list[Document] | None:
-    """The fast path; None where a row needs a closer look."""
+    """The fast path; None if a row needs a closer look."""
     used = {columns.id, columns.title, *columns.texts}
     try:
         ids = [row[columns.id] for row in rows]
@@ -210,7 +210,7 @@ class QueryColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     text: Annotated[str, "column of the text"] = "text"
     category: Annotated[str, "column of the category; optional"] = "category"
     where: Annotated[str, "column of the filter, a JSON object; optional"] = "where"
-    as_of: Annotated[str, "column of the day it asks about, such as 2026-11-16; optional"] = "as_of"
+    as_of: Annotated[str, "column with the query's date, such as 2026-11-16; optional"] = "as_of"
     cluster: Annotated[str, "column of the cluster: queries with one need; optional"] = "cluster"
 
 
@@ -219,7 +219,7 @@ class JudgmentColumns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     query: Annotated[str, "column of the query's id"] = "query"
     document: Annotated[str, "column of the document's id"] = "document"
-    grade: Annotated[str | int, "column of the grade; a number is the grade of every row"] = "grade"
+    grade: Annotated[str | int, "column with the grade, or one number for all rows"] = "grade"
 
 
 class Columns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -296,7 +296,7 @@ def task_of(
     grades: Mapping[str, int] | None = None,
     lenient: Leniency = Leniency(),
 ) -> Task:
-    """Build a task from three tables, each checked by itself and against the others."""
+    """Build a task from three tables, each checked separately and against the others."""
     empty: set[str] = set()
     ids = UniqueIds(documents, columns.documents.id)
     read = read_documents(documents, columns.documents, ids, empty, drop_empty=lenient.drop_empty)
@@ -359,7 +359,7 @@ def _where(cell: Any, column: str, table: Rows, place: str) -> dict[str, Any]:
     try:
         return parse_where(cell)
     except InputError as error:
-        remedy = f'{error.remedy}; a column of that name that is none: columns.queries.where = "…"'
+        remedy = f'{error.remedy}; if the column is not a filter: columns.queries.where = "…"'
         raise InputError(f"{column}: {error.problem}", file=table.source, place=place, remedy=remedy) from None
 
 
@@ -367,7 +367,7 @@ def _day(cell: Any, column: str, table: Rows, place: str) -> str:
     try:
         return parse_day(cell, column)
     except InputError as error:
-        remedy = f'{error.remedy}; a column of that name that is none: columns.queries.as_of = "…"'
+        remedy = f'{error.remedy}; if the column is not a date: columns.queries.as_of = "…"'
         raise InputError(error.problem, file=table.source, place=place, remedy=remedy) from None
 
 

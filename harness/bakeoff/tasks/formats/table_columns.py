@@ -30,7 +30,7 @@ def columns_of(path: Path) -> list[str]:
 
 
 def find_columns(table: str, path: Path, given: Mapping[str, str], prefix: str = "") -> dict[str, str]:
-    """The file's name of each column; raises where a required one must be named."""
+    """The file's name of each column; raises if a required one must be named."""
     names = columns_of(path)
     usual = {column: words for column, words in USUAL[table].items() if column in COLUMNS[table]}
     chosen = match_columns(names, given, usual, path)
@@ -54,7 +54,7 @@ def label_in(row: Row, column: str) -> str:
 def complete_labels(path: Path, column: str, grades: Mapping[str, int], *, empty: bool = False) -> dict[str, int]:
     """The grade of each label in a column; empty if all are numbers.
 
-    A number beside labels stands for itself, unless the user gave numbers too. `empty`: cells may be empty.
+    A number among labels means itself, unless the user gave numbers too. `empty`: cells may be empty.
     """
     labels: dict[str, str] = {}
     for place, row in read_table(path).rows:
@@ -73,8 +73,8 @@ def complete_labels(path: Path, column: str, grades: Mapping[str, int], *, empty
         guessed = not known
         worth = {label: place if guessed else known.get(label, "…") for place, label in enumerate(reversed(labels))}
         example = " ".join(f"--grade {json.dumps(label, ensure_ascii=False)}={worth[label]}" for label in worth)
+        problem = f"no --grade for {unknown[0]!r}" if unknown[0] in numbers else f"grade {unknown[0]!r} is not a number"
         raise InputError(
-            f"the grade {unknown[0]!r} is no number" if unknown[0] not in numbers else f"no --grade for {unknown[0]!r}",
-            file=path, place=labels[unknown[0]], remedy=f"give each a number: {example}",
+            problem, file=path, place=labels[unknown[0]], remedy=f"give each a number: {example}",
         )  # fmt: skip
     return known

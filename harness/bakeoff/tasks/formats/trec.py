@@ -261,7 +261,7 @@ def _read(path: Path, separator: str) -> Any:
 
 
 def _check_table(table: Any, precision: type[np.floating[Any]]) -> ScoredRun | None:
-    """The table by query; None where the ordinary reader must name an error."""
+    """The table by query; None if the ordinary reader must report an error."""
     most = float(np.finfo(np.float32).max)
     if not (-most <= table["score"].min() and table["score"].max() <= most) or table["score"].is_nan().any():
         return None

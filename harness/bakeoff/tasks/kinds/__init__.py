@@ -1,4 +1,4 @@
-"""Kinds of task: where judgments come from. `graded` is here; others are in extensions or come by `bakeoff.kinds`."""
+"""Kinds of task: where judgments come from. `graded` is here; others are in extensions or other packages."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def _ranking(entry: RankedLine) -> Ranking:
 class Extras:
     """What a kind adds to a result: figures, tables and files.
 
-    `columns` go beside the deciding measure on the first screen. `reference` is the model that replaces grades.
+    `columns` are shown next to the deciding measure on the first screen. `reference` is the model that replaces grades.
     `failures` make the command fail after everything is written. `also` is a second folder for the files.
     """
 

@@ -37,7 +37,7 @@ class Graded(TaskKind):
         name: str,
         base: Path,
         targets: Mapping[str, float],
-        format: Annotated[str, "format of the files; its options go beside it"] = "",
+        format: Annotated[str, "format of the files; its options are further keys"] = "",
         chunking: Annotated[
             Mapping[str, Any] | None, "how documents are chunked before embedding", DocumentChunking
         ] = None,

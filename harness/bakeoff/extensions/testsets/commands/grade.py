@@ -66,7 +66,7 @@ def export_(
 ) -> None:
     """Write the pairs to grade to a CSV file.
 
-    Fill in its column grade; `grade import` reads it back.
+    Fill in the grade column; `grade import` reads it back.
     """
     from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets.grade_tables import check_table, write_pairs
@@ -149,7 +149,7 @@ def pairs_(
     open_page: OpenPage = True,
     ungraded: Ungraded = False,
     sample: Annotated[
-        int | None, typer.Option(min=1, help="people: sample this many queries, for grade corrected.")
+        int | None, typer.Option(min=1, help="With people: sample queries for `grade corrected`.")
     ] = None,
     until_decided: Annotated[
         bool, typer.Option("--until-decided", help="Grade look by look, until the plan of looks decides.")
@@ -157,11 +157,10 @@ def pairs_(
 ) -> None:
     """Pool the contenders' top documents, then grade them.
 
-    The word `pairs` may be left out: `bakeoff grade TASK`. Four more commands (see their --help):
-    `bakeoff grade export TASK` writes the same pairs into a table; `bakeoff grade import TASK FILE` takes that table
-    back, or grades that you have; `bakeoff grade next TASK` names the ungraded pairs whose grade would most change the
-    order of the contenders; `bakeoff grade corrected TASK` scores by a model's grades, corrected by people's on a
-    sample.
+    The word `pairs` is optional: `bakeoff grade TASK`. There are four more commands (see their --help).
+    `bakeoff grade export TASK` writes the same pairs to a table. `bakeoff grade import TASK FILE` imports that table or
+    existing grades. `bakeoff grade next TASK` lists the ungraded pairs that would most change the order of the
+    contenders. `bakeoff grade corrected TASK` scores by a model's grades, corrected by people's on a sample.
     """
     from bakeoff.core.printable import pluralise
     from bakeoff.extensions.testsets.task_folder import TaskFolder

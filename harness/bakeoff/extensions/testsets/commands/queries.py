@@ -178,7 +178,7 @@ def import_queries_(
     else:
         if not articles.exists():
             raise InputError(
-                "no such file", file=articles, remedy="bakeoff corpus import makes it, --articles names it"
+                "no such file", file=articles, remedy="make it with bakeoff corpus import, or set --articles"
             )
         corpus, notes = read_articles(articles)
         for note in notes:
@@ -269,7 +269,7 @@ def plan_queries(
         float | None, typer.Option(min=1e-9, help="The variance of a score, instead of results.")
     ] = None,
     new: Annotated[bool, typer.Option("--new", help="For a new collection: count from no queries.")] = False,
-    looks: Annotated[int | None, typer.Option(min=2, max=20, help="Plan so many looks; needs --task.")] = None,
+    looks: Annotated[int | None, typer.Option(min=2, max=20, help="Plan this many looks; needs --task.")] = None,
     task: Annotated[str | None, typer.Option(help="The task that a plan of looks is written into.")] = None,
 ) -> None:
     """Say how many queries to label for an interval of a chosen width, or to find a chosen difference."""

@@ -172,7 +172,7 @@ class FaissFile(VectorFile):
     _opened: Any = None
 
     def _index(self) -> Any:
-        """Read once."""
+        """The index, read once."""
         if self._opened is None:
             self._opened = self._read()
         return self._opened

@@ -16,9 +16,10 @@ from tests.test_docs_output import without_outputs
 
 ROOT = DOCS.parent
 PAGES = sorted(DOCS.rglob("*.md"))
-WRITTEN = [page for page in PAGES if not str(page.relative_to(DOCS)).startswith((*FOLDERS, LINEUP))]
+CLAIMS = "internals/claims.md"  # what `make simulate` prints
+WRITTEN = [page for page in PAGES if not str(page.relative_to(DOCS)).startswith((*FOLDERS, LINEUP, CLAIMS))]
 LINKING = sorted([*PAGES, *ROOT.glob("*.md")])
-WORDS, WORDS_OF_A_PAGE = 25_450, 1_500
+WORDS, WORDS_OF_A_PAGE = 25_000, 1_500
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 _FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 

@@ -81,7 +81,11 @@ def test_all_pages_that_people_write_are_short() -> None:
 
 
 def test_generated_pages_are_what_the_code_says() -> None:
-    shown = {str(page.relative_to(DOCS)): page.read_text(encoding="utf-8") for page in PAGES if page not in WRITTEN}
+    shown = {
+        str(page.relative_to(DOCS)): page.read_text(encoding="utf-8")
+        for page in PAGES
+        if page not in WRITTEN and _name(page) != f"docs/{CLAIMS}"
+    }
     assert shown == pages(), "python -m tests.reference_pages writes them"
 
 

@@ -16,9 +16,10 @@ from tests.test_docs_output import without_outputs
 
 ROOT = DOCS.parent
 PAGES = sorted(DOCS.rglob("*.md"))
-WRITTEN = [page for page in PAGES if not str(page.relative_to(DOCS)).startswith((*FOLDERS, LINEUP))]
+CLAIMS = "internals/claims.md"  # what `make simulate` prints
+WRITTEN = [page for page in PAGES if not str(page.relative_to(DOCS)).startswith((*FOLDERS, LINEUP, CLAIMS))]
 LINKING = sorted([*PAGES, *ROOT.glob("*.md")])
-WORDS, WORDS_OF_A_PAGE = 25_450, 1_500
+WORDS, WORDS_OF_A_PAGE = 25_000, 1_500
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 _FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 
@@ -80,7 +81,11 @@ def test_all_pages_that_people_write_are_short() -> None:
 
 
 def test_generated_pages_are_what_the_code_says() -> None:
-    shown = {str(page.relative_to(DOCS)): page.read_text(encoding="utf-8") for page in PAGES if page not in WRITTEN}
+    shown = {
+        str(page.relative_to(DOCS)): page.read_text(encoding="utf-8")
+        for page in PAGES
+        if page not in WRITTEN and _name(page) != f"docs/{CLAIMS}"
+    }
     assert shown == pages(), "python -m tests.reference_pages writes them"
 
 

@@ -21,8 +21,8 @@ EXTENSIONS = "bakeoff.extensions."
 PURE = {"evaluation", "statistics"}
 IMPURE = {"os", "pathlib", "time", "datetime", "socket", "subprocess", "urllib", "shutil", "tempfile", "random"}
 LONGEST = 600  # lines of a module
-MOST_LINES = {"core": 38_315, "all": 63_730}  # `wc -l`; the core is all but bakeoff/extensions
-MOST_MODULES = 386
+MOST_LINES = {"core": 38_390, "all": 64_260}  # `wc -l`; the core is all but bakeoff/extensions
+MOST_MODULES = 389
 SHARED_NAMES = {"Cost", "Draft", "Part", "Price", "_Handler"}  # of two classes each; none may be added
 _PLACE = re.compile(r"(bakeoff|bakeoff_providers)(\.\w+)+(:\w+)?")
 

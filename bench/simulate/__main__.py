@@ -1,6 +1,6 @@
 """`make simulate`: claims, worlds, promised and measured rates. Exits 1 if a promise is missed.
 
-With --table it prints the table of docs/internals/simulations.md: each claim in its hardest world.
+With --table it prints the table of docs/internals/claims.md: each claim in its hardest world.
 """
 
 from __future__ import annotations

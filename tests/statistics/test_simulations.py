@@ -8,7 +8,7 @@ import pytest
 from simulate.__main__ import main
 from simulate.table import Line, hardest_of, print_summary
 
-PAGE = Path(__file__).parents[2] / "docs" / "internals" / "simulations.md"
+PAGE = Path(__file__).parents[2] / "docs" / "internals" / "claims.md"
 
 
 def _line(world: str, *measured: float, sets: int = 400) -> Line:

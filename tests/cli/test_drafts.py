@@ -50,6 +50,7 @@ options = {{ base_url = "{openai}" }}
 [[contender]]
 label = "own"
 retriever = "file:own.py:search"
+isolate = false
 [[fusion]]
 label = "both"
 of = ["bm25", "own"]
@@ -188,7 +189,7 @@ SUMMARY = "from bakeoff.results import summary as broken; broken."
 FAULTS = {
     "decide": f"{SUMMARY}decide = fail",
     "task_averaging": f"{SUMMARY}task_averaging = fail",
-    "Rows.of": f"{SUMMARY}Rows.of = fail",
+    "RowMaker.of": f"{SUMMARY}RowMaker.of = fail",
 }
 
 
@@ -216,7 +217,7 @@ def test_a_fault_in_the_verdict_leaves_a_result_without_one(tmp_path: Path, wire
 
 COSTS_A_PART = {
     "detail": f"{SUMMARY}detail = fail; import bakeoff.results.save as other; other.detail = fail",
-    "Rows.baseline": f"{SUMMARY}Rows.baseline = fail",
+    "RowMaker.baseline": f"{SUMMARY}RowMaker.baseline = fail",
     "titles": f"{SUMMARY}_documents = fail",
     "baselines": "from bakeoff.running import scoring as broken; broken.random_expectation = fail",
     "after_work": "from bakeoff.running import measuring as broken; broken.after_work = fail",

@@ -108,6 +108,6 @@ def test_a_drawing_library_that_ends_its_process_leaves_figures_and_page(
     assert read_summary(folder).ran
     assert (folder / "evaluation_report.html").is_file()
     assert swept.returncode == 0, swept.stderr
-    says(" ".join(swept.stderr.split()), "recall-size.png", "-6")
+    says(" ".join(swept.stderr.split()), "-6")
     (folder,) = (tmp_path / "swept").iterdir()
     assert {file.name for file in folder.iterdir()} == {"sweep.json", "sweep.md", "sweep.html"}

@@ -74,7 +74,7 @@ KNOWN: dict[str, ModelWeights] = {
 
 
 def home() -> Path:
-    """The folder for everything that can be fetched again: $BAKEOFF_HOME, or the user's cache folder."""
+    """The folder for weights and paid answers: $BAKEOFF_HOME, or the user's cache folder."""
     try:
         return _home()
     except RuntimeError as error:  # a user without a home folder, as in many containers

@@ -1,1 +1,1 @@
-"""Paid and slow calls: cache, claims, budget, retries, and the chat models behind them."""
+"""Paid and slow calls: cache, claims, budget and retries."""

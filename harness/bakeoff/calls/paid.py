@@ -97,7 +97,7 @@ class Service(Generic[V]):
 
 
 class Keep(Protocol[V_contra]):
-    """Paid values on disk, of one service. Each process appends to its own files."""
+    """Paid values of one service on disk, in `embedding/space.py` or, for chats, in `extensions/testsets`."""
 
     claims: Claims  # requested right now, by process and thread
 

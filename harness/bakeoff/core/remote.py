@@ -96,7 +96,7 @@ class SharedFolder:
         if not self.remote:
             return
         files = [file for file in folder.rglob("*") if file.is_file() and not file.name.endswith(".lock")]
-        growing = {file.with_suffix("") for file in files if file.suffix == _GROWING[1] and _is_written(file)}
+        growing = {file.with_suffix("") for file in files if file.suffix == _GROWING[1] and _is_being_written(file)}
         files = [file for file in files if file.with_suffix("") not in growing]
         with _name_failures(self.address):
             there = self._sizes(self._there(folder))
@@ -151,7 +151,7 @@ def _lacks(file: Path, length: int) -> bool:
     return here < length if file.suffix in _GROWING else here != length
 
 
-def _is_written(manifest: Path) -> bool:
+def _is_being_written(manifest: Path) -> bool:
     """Whether a process is writing this shard. It holds the manifest's lock until the shard is complete."""
     with contextlib.suppress(OSError), manifest.open("rb") as file:
         return try_lock(file.fileno(), shared=True) is False

@@ -181,7 +181,7 @@ class LineupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     )
     primary: Annotated[str, "the deciding measure; default: the first NDCG", PUBLIC] = ""
     depth: Annotated[int | None, "documents retrieved per query; default: what the measures need"] = None
-    rounds: Annotated[int, "how often each query is timed"] = 3
+    rounds: Annotated[int, "number of times each query is timed"] = 3
     query_timeout: Annotated[float, "seconds after which a query counts as unanswered"] = TimeLimits().query
     build_timeout: Annotated[float, "seconds for building an index, or for one call before the first query"] = (
         TimeLimits().build

@@ -143,9 +143,9 @@ def _power(gate: Gate, queries: str) -> str:
     units = gate.clusters or gate.queries
     if gate.needed is not None and gate.needed > units:
         what = "needs" if gate.clusters else "queries"
-        more = f"To rule out a drop of {gate.max_drop:g} takes about {gate.needed:,} {what}. "
+        more = f"Ruling out a drop of {gate.max_drop:g} takes about {gate.needed:,} {what}. "
     if gate.finds is None:
-        return f"{more}{queries} find no drop in 4 of 5 cases."
+        return f"{more}{queries} are too few to detect any drop in 4 of 5 cases."
     if gate.outcome == "passed":
         return f"{more}{Measure.parse(gate.measure).label} over {queries}; such a drop is found in 4 of 5 cases."
     return f"{more}This gate finds drops from about {_smallest_found(gate)} (4 of 5 cases, {queries})."

@@ -330,7 +330,7 @@ def _incumbent_beaten(found: Findings) -> Decision:
     by = ""
     if against is not None:
         least = bound_below(against.low) if against.low is not None and against.low > 0 else ""
-        sure = f", at least by {least}" if least.strip("0.") else ""
+        sure = f", by at least {least}" if least.strip("0.") else ""
         by = f" by {difference(against.difference)}{sure} ({CONFIDENCE})"
     also = [
         label

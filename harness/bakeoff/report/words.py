@@ -155,7 +155,7 @@ def _k_beyond_depth(measures: Sequence[str], depth: int | None) -> str:
 
 
 def _dated_measures(measures: Sequence[str], dated: int, queries: int) -> str:
-    return f"{', '.join(measures)}: over the {dated} of {queries} queries that have as_of"
+    return f"{', '.join(measures)}: computed over the {dated} of {queries} queries with an as_of date"
 
 
 def _without_relevant(queries: Sequence[str]) -> str:
@@ -220,7 +220,7 @@ def _unjudged_scores(measure: str, condensed: bool) -> str:
 
 
 def _short_lists(queries: int) -> str:
-    return f"{pluralise(queries, 'query')} got fewer results than documents exist"
+    return f"{pluralise(queries, 'query')} returned fewer results than there are documents"
 
 
 def _ranks_unlike(label: str, query: str, place: int, expected: str, got: str) -> str:
@@ -261,7 +261,7 @@ def _no_scores(file: str, problem: str, remedy: str) -> str:
     said = f"{file}: {problem}" if file else problem
     return (
         f"{said} ({remedy})" if remedy else said
-    ) + "; --contender NAME checks only that one, NEW=OLD one that was renamed"
+    ) + "; use --contender NAME to check one contender, or --contender NEW=OLD if it was renamed"
 
 
 def _history_results(count: int, first: str, last: str) -> str:

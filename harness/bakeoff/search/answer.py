@@ -17,7 +17,7 @@ from bakeoff.search.exact_search import ExactRankings
 
 
 class NoAnswer(BakeoffError):
-    """A call that was ended at its limit, and the stage that it belongs to."""
+    """A call cut off at its time limit, and the stage it belongs to."""
 
     def __init__(self, stage: Literal["embed", "search", "rerank"], seconds: float) -> None:
         self.stage, self.seconds = stage, seconds

@@ -51,7 +51,7 @@ PATHS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """The look at which each query joined, from 1; `shares` of the planned queries at each look, if there is a plan."""
+    """For each query, the first look that included it, from 1. `shares`: of planned queries at each look."""
 
     joined: NDArray[np.int_]
     shares: Sequence[float] = ()

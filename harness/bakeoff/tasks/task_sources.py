@@ -235,7 +235,7 @@ def _text(source: TaskSource, grading: str, highest: int = max(GRADES), rounds: 
         f"name = {toml_value(source.name)}",
         'measures = ["p@5", "recall@10", "mrr", "ndcg@10"]',
         'primary = "ndcg@10"                # the deciding measure',
-        f"rounds = {rounds}".ljust(35) + "# how often each query is timed",
+        f"rounds = {rounds}".ljust(35) + "# times each query is timed",
         '# baseline = "bm25"                # your current system: all others are compared with it',
     ]
     if grading:

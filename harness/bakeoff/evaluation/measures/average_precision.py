@@ -34,7 +34,7 @@ class AveragePrecision(CondensableMeasure):
     rel: Rel = None
 
     def values(self, run: GradedRun) -> Values:
-        """The sum above the cut-off, divided."""
+        """Sum of the precisions at each hit, divided by the relevant documents, or by those found (`over`)."""
         relevant = run.relevant(self.rel)
         divisor = relevant.total if self.over == "relevant" else relevant.hits(self.k)
         return ratio(relevant.precisions(self.k), divisor)

@@ -2,7 +2,7 @@
 
 The shape of the curve is unknown. Two lines in log N are fitted: through the means, and through their log
 odds, which flatten before they reach 0. Each alone misses the truth on some simulated corpora (the line on up to
-59%, log odds on up to 99% at a hundred times the documents). The span of both intervals covered it on all.
+59%, log odds on up to 99% at a hundred times the documents). Their union covered the true value on every corpus.
 """
 
 from __future__ import annotations

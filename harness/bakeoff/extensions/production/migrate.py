@@ -48,7 +48,7 @@ DEPTH = 100
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One model: its vectors of the task, and its model card."""
+    """One model: its vectors for the task, and its model card."""
 
     label: str
     card: ModelCard

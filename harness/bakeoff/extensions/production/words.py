@@ -305,7 +305,7 @@ WORDS: Words = {
         "No significant difference. A log like this detects one of {detectable:.4f} {power:.0%} of the time."
     ),
     # interleave
-    "interleaved": "{queries} queries of {users} users: b won {wins}, {ties} tied, a won {losses}.",
+    "interleaved": "{queries} queries from {users} users: b won {wins}, {ties} tied, a won {losses}.",
     "votes": _votes,
     "preference": _preference,
     "preferred": "Users prefer {better}.",

@@ -335,7 +335,7 @@ def _choice(names: Iterable[str], *others: Schema) -> Schema:
 
 
 def _restrict(keys: Schema, name: str, values: Schema) -> None:
-    """Replace what values a key takes; its meaning stays."""
+    """Replace a key's allowed values; keep its description."""
     known = keys.get(name, {})
     keys[name] = {key: known[key] for key in ("description", "default") if key in known} | values
 

@@ -28,7 +28,7 @@ METHOD = "stratified random over state × content type, summaries required"
 def draw(items: Sequence[T], n: int, seed: int, *, stratum: Callable[[T], str], key: Callable[[T], str]) -> list[T]:
     """Draw n items in proportion to the strata, at least one of each if n allows; sorted by key.
 
-    Within a stratum, items are ordered by a hash of seed and key, so the result depends on no random generator.
+    Within a stratum, items are ordered by a hash of seed and key, so the result does not depend on a random generator.
     """
     if n > len(items):
         raise InputError(f"can't draw {n} of {len(items)}", remedy=f"ask for {len(items)} or fewer")

@@ -151,7 +151,7 @@ TEMPLATES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 
 
 class TemplateMaker(Maker):
-    """Fills every template in every way, in an order drawn by the seed."""
+    """Fills every template in every possible way, in a seeded random order."""
 
     def drafts(self, articles: Sequence[Article], category: str, request: GenerationRequest) -> Iterator[QueryDraft]:
         """One draft per filling; its sources are all documents that match it."""

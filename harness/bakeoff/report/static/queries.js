@@ -107,7 +107,7 @@
   }
 
   function lost(query) {
-    if (!query.relevant) return note("No document of the task is relevant here.");
+    if (!query.relevant) return note("No document in this task is relevant to this query.");
     const away = missed(query);
     if (!away.length) {
       const all = query.relevant > query.wanted.length ? `the ${query.wanted.length} best` : `all ${query.relevant}`;

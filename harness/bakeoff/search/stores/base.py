@@ -109,7 +109,7 @@ class SizeModel:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """How a store holds vectors of a precision: its options, the actual precision, and a note."""
+    """How a store holds vectors of a given precision: its options, the actual precision, and a note."""
 
     options: Mapping[str, Any]
     precision: Precision  # the engine's own type; float32 where it has no smaller one

@@ -253,7 +253,7 @@ def test_each_worker_loads_its_model_once(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(LOADED)
     lineup = write_lineup(
         tmp_path,
-        '[[contender]]\nprovider = "file:mine.py:Model"\nstore = "faiss"\n'
+        '[[contender]]\nprovider = "file:mine.py:Model"\nstore = "faiss"\nisolate = false\n'
         'options = { batch_items = 20, revision = "1" }\n',
     )
     assert run(lineup, Settings(cache=tmp_path / "there", engine=RAY)).not_run == []

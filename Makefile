@@ -135,7 +135,7 @@ chaos: $(VENV)/.test
 mutants: $(VENV)/.test
 	PYTHONPATH=bench $(BIN)/python -m mutants --seed $(or $(SEED),1) -n $(or $(N),300) $(ARGS)
 
-# Every claim of the verdict in worlds of known truth; half an hour. The docs' table: make simulate ARGS='--table --effort 0.2'
+# Every claim of the verdict in worlds of known truth; half an hour. The docs' table: make simulate ARGS='--table --effort 0.3'
 simulate: $(VENV)/.test
 	PYTHONPATH=bench $(BIN)/python -m simulate $(ARGS)
 
